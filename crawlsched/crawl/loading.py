@@ -71,8 +71,6 @@ class StoredPages:
         The pages, as `Store.load` gives them.
     states : iterable of (ndarray, list of bytes)
         Numbers of pages, and what the estimator knew of them.
-    visits : Block
-        Visits of pages that it does not know yet.
     further : list
         What several sources say of the same pages, beginning with page and source.
     """
@@ -80,7 +78,6 @@ class StoredPages:
     n_pages: int
     blocks: Iterable[Block]
     states: Iterable[tuple[NDArray[Any], list[bytes]]]
-    visits: Block
     further: list[tuple[int, int, *FurtherRow]]
 
     def at_once(self) -> StoredPages:
@@ -110,7 +107,6 @@ def stored_pages(
         reader.count_pages(),
         map(sound_pages, found),
         [] if key is None else reader.estimator_states(key),
-        {} if key is None else reader.visits_without_state(key),
         reader.further_sources(),
     )
 
@@ -121,7 +117,7 @@ def load_pages(
     now: float,
     *,
     numbers: PageNumbers,
-    sources: Mapping[int, int] | None = None,
+    sources: Mapping[int, int],
     rows_for: Callable[[int], NDArray[np.intp]] | None = None,
 ) -> Iterator[Block]:
     """Load a store's pages into a planner, in blocks; yield each, with the ``row`` of each page in memory.
@@ -134,8 +130,8 @@ def load_pages(
         POSIX seconds.
     numbers : PageNumbers
         Hears under which numbers the store has the pages.
-    sources : mapping of int to int, optional
-        The sources' numbers in memory by those in the store; None: the same.
+    sources : mapping of int to int
+        The sources' numbers in memory by those in the store.
     rows_for : callable, optional
         ``rows_for(n)`` gives rows for n pages; None: those behind all others.
     """
@@ -150,8 +146,7 @@ def load_pages(
             continue
         rows = planner.pages.n + np.arange(n) if rows_for is None else rows_for(n)
         block["row"] = rows
-        if sources is not None:
-            block["source"] = np.array([sources.get(source, -1) for source in block["source"].tolist()], np.int32)
+        block["source"] = np.array([sources.get(source, -1) for source in block["source"].tolist()], np.int32)
         planner.load({**block, "page": rows}, block["log_likelihood"], now)
         numbers.put(rows, block["page"])
         parts.append(rows)
@@ -160,22 +155,20 @@ def load_pages(
     if planner.learned is not None:
         _load_learned(stored, planner, now, numbers, mine)
     rows = numbers.rows(np.array([page for page, *_ in stored.further], np.int64), mine)
-    known = ((row, *columns) for row, (_, *columns) in zip(rows.tolist(), stored.further, strict=True) if row >= 0)
-    if sources is not None:
-        known = ((row, sources[source], *columns) for row, source, *columns in known if source in sources)
-    planner.load_further(list(known), now)
+    known = zip(rows.tolist(), stored.further, strict=True)
+    further = [(row, sources[of], *rest) for row, (_, of, *rest) in known if row >= 0 and of in sources]
+    planner.load_further(further, now)
 
 
 def _load_learned(
     stored: StoredPages, planner: Planner, now: float, numbers: PageNumbers, mine: NDArray[np.intp] | None
 ) -> None:
-    """Load the rows of the estimator; of pages that have one of another, it learns from the visits that are kept."""
+    """Load the rows of the estimator."""
+    n_known = 0
     for pages, states in stored.states:
         rows = numbers.rows(pages, mine)
         planner.load_learned(rows[rows >= 0], [states[at] for at in np.flatnonzero(rows >= 0)], now)
-    visits = stored.visits
-    if visits["page"].size:
-        visits["page"] = numbers.rows(visits["page"], mine)
-        known = visits["page"] >= 0
-        planner.relearn({name: column[known] for name, column in visits.items()}, now)
-        logger.info("%d kept visits were learned from once more, for the estimator is another one.", known.sum())
+        n_known += pages.size
+    here = np.arange(planner.pages.n) if mine is None else mine
+    if n_known < here.size and np.count_nonzero(planner.pages.n_crawls[here]) > n_known:
+        logger.warning("The estimator is another one than before; `crawlsched db refit` teaches it all kept visits.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import inf
 from typing import Any, NamedTuple
 
@@ -258,11 +258,6 @@ class Planner(Knowledge):
         assert self.learned is not None
         self.learned.unpack(pages, rows)
         self._refile(pages, self.at(now))
-
-    def relearn(self, visits: Mapping[str, npt.NDArray[Any]], now: float) -> None:
-        """Learn once more from the visits that are kept, by an estimator that does not know their pages yet."""
-        assert self.learned is not None
-        self._refile(self.learned.observe_all(visits), self.at(now))
 
     def load_further(self, rows: Iterable[tuple[int, int, *FurtherRow]], now: float) -> None:
         """Take in from a store what several sources say of the same pages, once the pages are there."""

@@ -207,25 +207,6 @@ class Reader(Part):
             pages, states = zip(*rows, strict=True)
             yield np.array(pages, np.intp), list(states)
 
-    def visits_without_state(self, estimator: str) -> dict[str, np.ndarray]:
-        """Give the visits of pages that have no row of an estimator, in their order."""
-        table, page = models.observations, models.pages
-        types = {
-            "page": np.intp,
-            "elapsed": float,
-            "changed": bool,
-            "n_signals": np.int64,
-            "time_since_modified": float,
-        }
-        parts = self._parts(
-            select(*[table.c[name] for name in types])
-            .join(page, same(page, table, "page"))
-            .where(*self.own(table), table.c.changed.is_not(None), table.c.elapsed > 0)
-            .where(page.c.estimator.is_(None) | (page.c.estimator != estimator))
-            .order_by(table.c.time, table.c.id)
-        )
-        return dict(zip(types, _columns(parts, tuple(types.values())), strict=True))
-
     def visits(self, first: int, last: int) -> Iterator[tuple[int, float | None, int | None, int, float | None, str]]:
         """Give page, elapsed, changed, ChangeSignals, time since modified, and outcome, of each page in their order."""
         table = models.observations
