@@ -81,8 +81,11 @@ format: $(VENV)/.for-tests
 fuzz: $(VENV)/.for-tests
 	FUZZ_INPUTS=100000 $(BIN)/python -m pytest --numprocesses=2 tests/fuzz $(PYTEST_ARGUMENTS)
 
+# Each in a process of its own: what one leaves in memory must not slow down the next.
 bench: $(VENV)/.for-tests
-	$(BIN)/python -m tests.benchmarks $(BENCHMARKS)
+	@for name in $(or $(BENCHMARKS),$(patsubst tests/benchmarks/bench_%.py,%,$(wildcard tests/benchmarks/bench_*.py))); do \
+	  echo "== $$name"; $(BIN)/python -m tests.benchmarks.bench_$$name || failed="$$failed $$name"; \
+	done; test -z "$$failed" || { echo "Failed:$$failed" >&2; exit 1; }
 
 clean:
 	rm -rf $(VENV) $(SCRAPY_VENV) build dist demo-output bench-output .mypy_cache .pytest_cache .ruff_cache .hypothesis

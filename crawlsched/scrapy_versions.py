@@ -66,24 +66,14 @@ async def run_in_thread(function: Callable[_P, _T], *arguments: _P.args, **named
 if not TYPE_CHECKING and not hasattr(scrapy.exceptions, "CannotResolveHostError"):
     from twisted.internet.defer import CancelledError as DownloadCancelledError
     from twisted.internet.error import DNSLookupError as CannotResolveHostError
-    from twisted.web.client import ResponseFailed as DownloadFailedError
 else:
     from scrapy.exceptions import CannotResolveHostError as CannotResolveHostError
-    from scrapy.exceptions import DownloadCancelledError, DownloadFailedError
+    from scrapy.exceptions import DownloadCancelledError
 
 
 def was_cut_off_here(error: Exception) -> bool:
     """Whether an answer came, and somebody here wanted no more of it."""
     return isinstance(error, DownloadCancelledError | StopDownload)
-
-
-def connection_was_closed(error: Exception) -> bool:
-    """Whether a connection was closed before anything of an answer came."""
-    from twisted.web._newclient import RequestNotSent, RequestTransmissionFailed, ResponseNeverReceived
-
-    kinds = (RequestNotSent, RequestTransmissionFailed, ResponseNeverReceived)
-    found = error.__cause__ if isinstance(error, DownloadFailedError) and error.__cause__ is not None else error
-    return isinstance(found, kinds)
 
 
 # -- coroutines of the engine and of download handlers: Scrapy 2.14; Deferreds before

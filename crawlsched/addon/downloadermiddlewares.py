@@ -22,7 +22,7 @@ from twisted.internet.defer import DeferredLock
 from twisted.python.failure import Failure
 
 from crawlsched.addon.robots import RobotsFiles
-from crawlsched.addon.sending import NotSent, PacedHandlers
+from crawlsched.addon.sending import PORTS, NotSent, PacedHandlers
 from crawlsched.change_signals import linked_hubs
 from crawlsched.content.reading import MOST_TEXT_BYTES, Body, Content
 from crawlsched.content.verdict import DeliveryKind
@@ -36,7 +36,7 @@ from crawlsched.scrapy_versions import (
     run_in_thread,
     take_exception_back,
 )
-from crawlsched.store import Outcome, host_of
+from crawlsched.store import Outcome
 
 __all__ = ["RefreshMiddleware", "VisitErrback"]
 
@@ -60,8 +60,6 @@ class RefreshMiddleware:
         self._bypass_cache = crawler.settings.getbool("HTTPCACHE_ENABLED")
         self._obeys_robots = crawler.settings.getbool("ROBOTSTXT_OBEY")
         self._robots = RobotsFiles(crawler, refresher)
-        # Hosts that a site named, and whose robots.txt has not been asked for on that account.
-        self._named: set[str] = set()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -71,8 +69,6 @@ class RefreshMiddleware:
     def process_request(self, request: Request, spider: Spider | None = None) -> Awaitable[None] | None:
         """Ask only for what has changed since the last visit, and nothing private on account of a site."""
         self._prepare(request)
-        if self._named and request.url.endswith("/robots.txt"):
-            self._judge_robots(request)
         if request.meta.get("crawlsched_named_by_site"):
             return self._refuse_private(request)
         if not request.meta.get("dont_obey_robotstxt") and (due := self._robots.due(request)) is not None:
@@ -82,24 +78,11 @@ class RefreshMiddleware:
     async def _refuse_private(self, request: Request) -> None:
         # Before Scrapy asks for its robots.txt; what is connected to is judged once more when it is sent.
         handlers = download_handlers(self._crawler)
-        if isinstance(handlers, PacedHandlers):
-            await handlers.refuse_private(request)
-        if self._obeys_robots and not request.meta.get("dont_obey_robotstxt"):
-            self._named.add(urlparse_cached(request).netloc)
-
-    def _judge_robots(self, request: Request) -> None:
-        # Scrapy asks for it once a host, in the name of the first request that goes there.
-        netloc = urlparse_cached(request).netloc
-        if request.meta.get("dont_obey_robotstxt") and netloc in self._named:
-            self._named.remove(netloc)
-            request.meta["crawlsched_named_by_site"] = True
+        if isinstance(handlers, PacedHandlers) and urlparse_cached(request).scheme in PORTS:
+            await handlers.judged_host(request)
 
     def _prepare(self, request: Request) -> None:
         visit = self._visits.get(request.meta.get("crawlsched_visit"))
-        if visit is None and "redirect_urls" in request.meta and "crawlsched_named_by_site" in request.meta:
-            # Where a hub leads is what the hub says, but for another path of the feed's own machine.
-            leads_elsewhere = host_of(request.url) != host_of(request.meta["redirect_urls"][0])
-            request.meta["crawlsched_named_by_site"] |= leads_elsewhere
         if visit is None or not visit.tracked:
             return
         if request.url != visit.url:

@@ -1,4 +1,4 @@
-"""When a crawl may begin, and how one that cannot go on ends: a sentence in the log, a reason, and exit code 1."""
+"""How a crawl that cannot go on ends: a sentence in the log, a reason, and exit code 1."""
 
 from __future__ import annotations
 
@@ -9,26 +9,11 @@ from scrapy.crawler import Crawler
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
-from crawlsched.exceptions import CollectionInUse, CrawlschedError, StoreError
 from crawlsched.scrapy_versions import call_later, close_spider
 
-__all__ = ["end_loudly", "exit_with_1", "wait", "what_to_wait_for"]
+__all__ = ["end_loudly", "exit_with_1", "wait"]
 
 logger = logging.getLogger(__name__)
-
-
-def what_to_wait_for(error: CrawlschedError, waits_for: str | None) -> str | None:
-    """Say what keeps a standby out if it passes, a process that ends, and then also a database that is away.
-
-    `waits_for` is what it waits for until now; None: nothing, or it is to wait no longer.
-    """
-    if isinstance(error, CollectionInUse):
-        then = error.owner and f"another process crawls this collection: {error.owner}."
-    else:
-        then = str(error) if waits_for and type(error) is StoreError else None
-    if then and then != waits_for:
-        logger.info("This crawl stands by and waits: %s", then)
-    return then
 
 
 async def wait(seconds: float) -> None:

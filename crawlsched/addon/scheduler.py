@@ -12,7 +12,6 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain
-from time import monotonic
 from typing import Any, Literal, Self
 
 from scrapy import Request, Spider, signals
@@ -28,7 +27,7 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from crawlsched.addon.downloadermiddlewares import VisitErrback
-from crawlsched.addon.lifetime import exit_with_1, wait, what_to_wait_for
+from crawlsched.addon.lifetime import exit_with_1, wait
 from crawlsched.addon.sending import DownloaderSlots, PacedHandlers
 from crawlsched.change_signals.collected import Limits
 from crawlsched.crawl.commands import obey_waiting
@@ -40,7 +39,7 @@ from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.request_templates import RequestTemplate, build_request, template_of
 from crawlsched.crawl.shared.shared_crawl import refresher_of
 from crawlsched.crawl.visits import CALL_META, NOT_RETRIED, Visit
-from crawlsched.exceptions import CrawlschedError
+from crawlsched.exceptions import CollectionInUse, CrawlschedError, StoreError
 from crawlsched.scrapy_versions import (
     call_later,
     close_spider,
@@ -81,7 +80,7 @@ _LOOK_IN_A_PAUSE = 1.0
 # Seconds until a slot that failed is tried again.
 _AFTER_A_FAILURE = 0.25
 # A standby looks this often whether the collection is free, and whether it is to end, seconds.
-_STANDBY_LOOKS, _STEP_OF_A_STANDBY = 2.0, 0.25
+_STANDBY_LOOKS = 1.0
 # Keys of meta that another request made of one must not have.
 _OWN_META = ("crawlsched_visit", "crawlsched_source", "crawlsched_changed", "crawlsched_named_by_site")
 # Of one that Scrapy's filter passes only since it has been let through already.
@@ -106,7 +105,7 @@ class Scheduler(BaseScheduler):
         self._engine_was_busy = False
         self._rested = False
         self._closed = False
-        self._waits_for: str | None = None  # as a standby, before it begins
+        self._was_stopped = False  # as a standby, before it began
         self._has_been_busy = True
         self._quiet_looked_at = self._lost_looked_at = 0.0
         self._perhaps_lost: set[int] = set()
@@ -135,40 +134,36 @@ class Scheduler(BaseScheduler):
 
     # -- what the engine calls
 
-    def open(self, spider: Spider) -> Deferred[None] | None:
+    def open(self, spider: Spider) -> Deferred[None]:
         """Open the store, load the pages, and open the fallback scheduler; as a standby, as soon as it is its turn."""
         self._spider = spider
-        if self._opens():
-            return self._fallback.open(spider)
-        return deferred_from_coro(self._stand_by())
+        return deferred_from_coro(self._open())
 
-    def _opens(self) -> bool:
-        """Open the store and load the pages; return False if this is a standby that waits for another process."""
-        try:
-            self._refresher.open()
-        except CrawlschedError as error:
-            if self._refresher.settings.standby:
-                self._waits_for = what_to_wait_for(error, self._waits_for)
-                if self._waits_for:
-                    return False
-            # The spider is closed as soon as all components are open (`_start`); closing it half open makes others of
-            # Scrapy's components fail, and buries this sentence under their tracebacks.
-            logger.error("crawlsched cannot start: %s", error)
-            self._closed = True
-        else:
-            self._pace_requests()
-        return True
-
-    async def _stand_by(self) -> None:
-        looked_at = monotonic()
-        # Scrapy has no engine to stop yet, and only notes that the crawl is to end.
-        while self._crawler.crawling:
-            await wait(_STEP_OF_A_STANDBY)
-            if monotonic() - looked_at >= _STANDBY_LOOKS:
-                if self._opens():
+    async def _open(self) -> None:
+        waits_for = ""
+        while not self._closed:
+            try:
+                self._refresher.open()
+            except CrawlschedError as error:
+                # A standby waits for the end of another process, and then also for a database that is away.
+                owner = error.owner if isinstance(error, CollectionInUse) else None
+                waits_on = owner or (waits_for and type(error) is StoreError)
+                if not self._refresher.settings.standby or not waits_on:
+                    # The spider is closed as soon as all components are open (`_start`); closing it half open makes
+                    # others of Scrapy's components fail, and buries this sentence under their tracebacks.
+                    logger.error("crawlsched cannot start: %s", error)
+                    self._closed = True
                     break
-                looked_at = monotonic()
-        self._closed = self._closed or not self._refresher.is_open
+                said = f"another process crawls this collection: {owner}." if owner else str(error)
+                if said != waits_for:
+                    logger.info("This crawl stands by and waits: %s", said)
+                waits_for = said
+            else:
+                self._pace_requests()
+                break
+            await wait(_STANDBY_LOOKS)
+            # Scrapy has no engine to stop yet, and only notes that the crawl is to end.
+            self._closed = self._was_stopped = not self._crawler.crawling
         opened = self._fallback.open(self._spider)
         if opened is not None:
             await maybe_deferred_to_future(opened)
@@ -287,7 +282,10 @@ class Scheduler(BaseScheduler):
         if request.method != "GET" or request.body or not request.meta.get("crawlsched_track", True):
             return False
         try:
-            return template_of(request, self._spider, was_sent=was_sent)
+            template = template_of(request, self._spider, was_sent=was_sent)
+            if template is not None:
+                self._refresher.admission.may_write(template)
+            return template
         except ValueError as error:
             callback = getattr(request.callback, "__qualname__", None) or "parse"
             self._refresher.admission.refuse(request.url, callback, str(error), self._refresher.clock())
@@ -324,7 +322,7 @@ class Scheduler(BaseScheduler):
     # -- slots
 
     def _start(self) -> None:
-        if self._waits_for and not self._crawler.crawling:
+        if self._was_stopped:
             raise CloseSpider("shutdown")
         if self._closed:
             exit_with_1(self._crawler)

@@ -6,8 +6,6 @@ let go together leaves one by one; waiting here counts neither as the host's lat
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 from scrapy import Request, Spider
@@ -19,14 +17,13 @@ from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.misc import load_object
 from twisted.internet.defer import Deferred
 
-from crawlsched.addon.names import Names
+from crawlsched.addon.names import addresses_of
 from crawlsched.crawl.pacing import Line
 from crawlsched.crawl.private_addresses import is_private
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.scrapy_versions import (
     CannotResolveHostError,
     call_later,
-    connection_was_closed,
     download_by,
     download_slot,
     is_closing,
@@ -34,16 +31,12 @@ from crawlsched.scrapy_versions import (
     was_cut_off_here,
 )
 
-__all__ = ["DownloaderSlots", "NotSent", "PacedHandlers", "PrivateAddress"]
+__all__ = ["PORTS", "DownloaderSlots", "NotSent", "PacedHandlers", "PrivateAddress"]
 
-_PORTS = {"http": 80, "https": 443, "ftp": 21, "s3": 443}
-# Twisted keeps a connection for so long, and an answer on one that the server has closed meanwhile never comes.
-_CONNECTION_KEPT = 240.0
-_MOST_HOSTS = 10_000
+#: By scheme of what goes over the network, the port where a URL names none.
+PORTS = {"http": 80, "https": 443, "ftp": 21, "s3": 443}
 # Seconds within which a waiting request notices the end of the crawl.
 _LONGEST_WAIT = 0.5
-# What Twisted's pool sends again by itself, on a connection that was closed while it lay idle.
-_SENT_AGAIN = frozenset({"GET", "HEAD", "OPTIONS", "DELETE", "TRACE"})
 
 
 class PrivateAddress(IgnoreRequest):
@@ -64,13 +57,11 @@ class PacedHandlers:
         self._line: Line[Deferred[None]] = refresher.rate.line
         self._clock = refresher.clock
         self._allowed = refresher.settings.private_addresses
-        self._names = Names.of_reactor()
         # Only Scrapy's own handlers connect to the host that a URL names; of s3 it is that of a bucket.
         configured = crawler.settings.getwithbase("DOWNLOAD_HANDLERS")
-        paths = {scheme: path for scheme in _PORTS if scheme != "s3" and (path := configured.get(scheme))}
+        paths = {scheme: path for scheme in PORTS if scheme != "s3" and (path := configured.get(scheme))}
         self._looked_up = {name for name, path in paths.items() if load_object(path).__module__.startswith("scrapy.")}
         self._timer: Any = None
-        self._answered: dict[str, float] = {}
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._handlers, name)
@@ -82,7 +73,7 @@ class PacedHandlers:
     async def download_request_async(self, request: Request) -> Response:
         """Give a request its turn, and hand it to the handler of its scheme."""
         url = urlparse_cached(request)
-        if url.scheme not in _PORTS:  # nothing of it goes over the network
+        if url.scheme not in PORTS:  # nothing of it goes over the network
             return await download_by(self._handlers, request, self._crawler)
         try:
             return await self._download(request)
@@ -93,65 +84,27 @@ class PacedHandlers:
             raise
 
     async def _download(self, request: Request) -> Response:
-        async with self._judged(request) as host:
-            await self._turn(request, host)
-            self._refresher.rate.sent(self._clock(), False)
-            return await self._answer(request, urlparse_cached(request).netloc, host)
+        await self._turn(request, await self.judged_host(request))
+        self._refresher.rate.sent(self._clock(), False)
+        # What Twisted sends again would be sent without a turn; Scrapy's retries have one.
+        switch_off_retries(self._handlers, urlparse_cached(request).scheme)
+        return await download_by(self._handlers, request, self._crawler)
 
-    @asynccontextmanager
-    async def _judged(self, request: Request) -> AsyncIterator[str]:
-        """Refuse what a site named and what leads to a private address; give the host that is connected to.
+    async def judged_host(self, request: Request) -> str:
+        """Wait for the address of the host that is connected to, and refuse a private one that a site has named.
 
         A name that nobody knows is the handler's to report.
         """
         url = urlparse_cached(request)
-        host, port, proxy = url.hostname or "", url.port or _PORTS[url.scheme], request.meta.get("proxy")
+        host, port, proxy = url.hostname or "", url.port or PORTS[url.scheme], request.meta.get("proxy")
         if proxy is not None:
             self._refuse_private(request, [host])  # the proxy asks for the name
             through = urlparse_cached(Request(proxy if "://" in proxy else f"http://{proxy}"))
             host, port = through.hostname or "", through.port or 80
-        async with self._held_addresses(url.scheme, host, port) as addresses:
-            if proxy is None:
-                self._refuse_private(request, addresses)
-            yield host
-
-    @asynccontextmanager
-    async def _held_addresses(self, scheme: str, host: str, port: int) -> AsyncIterator[list[str]]:
-        """Look a name up, if it is one that is connected to from here, and keep its addresses meanwhile."""
-        if scheme not in self._looked_up:
-            yield [host]
-            return
-        addresses = await self._names.hold(host, port)
-        try:
-            yield addresses
-        finally:
-            if addresses:
-                self._names.let_go(host)
-
-    async def _answer(self, request: Request, netloc: str, host: str) -> Response:
-        switch_off_retries(self._handlers, urlparse_cached(request).scheme)
-        now = self._clock()
-        was_kept = now - self._answered.get(netloc, -_CONNECTION_KEPT) < _CONNECTION_KEPT
-        try:
-            response = await download_by(self._handlers, request, self._crawler)
-        except Exception as error:
-            self._answered.pop(netloc, None)
-            if not (was_kept and request.method in _SENT_AGAIN and not request.body and connection_was_closed(error)):
-                raise
-            # As Twisted does, once, on a new connection; but in a turn of its own, which the next slot pays for.
-            await self._turn(request, host)
-            self._refresher.rate.sent(self._clock(), True)
-            response = await download_by(self._handlers, request, self._crawler)
-        if len(self._answered) > _MOST_HOSTS:
-            self._answered.clear()
-        self._answered[netloc] = self._clock()
-        return response
-
-    async def refuse_private(self, request: Request) -> None:
-        """Refuse what a site named and what leads to a private address, before anything is asked on its behalf."""
-        if urlparse_cached(request).scheme in _PORTS:
-            async with self._judged(request):
-                pass
+        addresses = await addresses_of(host, port) if url.scheme in self._looked_up else [host]
+        if proxy is None:
+            self._refuse_private(request, addresses)
+        return host
 
     def _refuse_private(self, request: Request, addresses: list[str]) -> None:
         if not request.meta.get("crawlsched_named_by_site"):

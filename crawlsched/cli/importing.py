@@ -176,7 +176,7 @@ class _Visits:
         place = self._of_fingerprint.setdefault(page.request_fingerprint, len(named))
         if place == len(named):
             named.append(page)
-        elif page.importance_stated:
+        elif page.importance is not None:
             named[place] = page
         return place
 
@@ -262,7 +262,7 @@ class RunningImport:
 
         for start in range(0, len(named), _PAGES_AT_ONCE):
             some = named[start : start + _PAGES_AT_ONCE]
-            asked = {"pages": {page.url: page.importance if page.importance_stated else None for page in some}}
+            asked = {"pages": {page.url: page.importance for page in some}}
             self._sent.append(commands.send(self._store, "import", asked, time.time()))
             self.counts["pages"] += len(some)
             if len(self._sent) > _MOST_WAITING:

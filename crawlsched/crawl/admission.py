@@ -21,7 +21,7 @@ from crawlsched.crawl.page_requests import (
     from_data,
     to_data,
 )
-from crawlsched.crawl.request_templates import handed, named
+from crawlsched.crawl.request_templates import RequestTemplate, handed, has_credentials, meta_of, named
 from crawlsched.crawl.run import Starts
 from crawlsched.crawl.shard import Shard
 from crawlsched.crawl.sources import POLLED_KINDS
@@ -55,7 +55,7 @@ class Admission:
         self._settings, self._count = self.collection.settings, self.collection.count
         # By shard, pages that were stated while `weigh_all` goes on, which may have read them before.
         self._stated_meanwhile: dict[int, set[int]] = {}
-        self._said_too_many = False
+        self._said_too_many = self._said_credentials = False
         self._passed: set[int] = set()  # pages of start() for which another request of this run has gone out
 
     # -- a request is made
@@ -93,8 +93,6 @@ class Admission:
             return self._found(asked, variant, now)
         if self._settings.ignore_parameters:
             self.collection.put_url(page, asked.url, now)
-        if asked.template is not None and self.collection.credentials_came(page, asked.template, now):
-            self.owe(page, 0, now)
         pages = self.collection.planner.pages
         marks = pages.marks.item(page)
         if page == asked.found_on and not asked.again and not marks & BY_START:
@@ -151,11 +149,10 @@ class Admission:
             asked.url,
             asked.request_fingerprint,
             asked.host,
-            self.importance(asked.url, asked.meta, asked.importance),
+            asked.importance,
             asked.template,
             int(asked.meta.get("depth", 0)),
             variant,
-            asked.importance is not None,
         )
         if (reason := self.collection.kept_out([found], now)[0]) == "forgotten":
             self._count("crawlsched/forgotten")
@@ -199,6 +196,20 @@ class Admission:
         if asked.importance is not None or (self._settings.importance and is_other):
             importance = self.importance(asked.url, asked.meta, asked.importance)
             self.weigh([page], [importance], now, stated=asked.importance is not None)
+
+    def may_write(self, template: RequestTemplate) -> None:
+        """A request is to be kept: raise ValueError if it carries what may not be written down."""
+        if not has_credentials(template.data):
+            return
+        if not self._settings.keep_credentials:
+            raise ValueError("CRAWLSCHED_KEEP_CREDENTIALS is False, and it carries cookies or an Authorization header.")
+        if not self._said_credentials:
+            self._said_credentials = True
+            logger.info(
+                "Requests of this spider carry cookies or Authorization headers, which stand in the database, as their "
+                "pages could not be visited again without; CRAWLSCHED_KEEP_CREDENTIALS = False leaves such pages to "
+                "plain Scrapy (this is said once)."
+            )
 
     def refuse(self, url: str, callback: str, fault: str, now: float) -> None:
         """A request holds what cannot be written down, so its page is not kept: that is said once of each callback."""
@@ -282,7 +293,9 @@ class Admission:
     def add(self, found: Sequence[FoundPage], now: float) -> list[int]:
         """Take pages in; return their numbers."""
         n_hosts = len(self.collection.hosts)
-        numbers = self.collection.add_pages(found, now)
+        metas = [{**meta_of(page.template), "depth": page.depth} for page in found]
+        worth = [self.importance(page.url, meta, page.importance) for page, meta in zip(found, metas, strict=True)]
+        numbers = self.collection.add_pages(found, now, worth)
         self._count("crawlsched/pages/found", len(found))
         if self.asks_robots and self._settings.find_sources and len(self.collection.hosts) > n_hosts:
             for page in found:
@@ -293,19 +306,15 @@ class Admission:
         """Take in pages by name, with the importance of some; count the ``new``, ``weighed`` and ``forgotten`` ones."""
         by_name = {page.request_fingerprint: page for page in pages}
         known = {name: number for name in by_name if (number := self.collection.index.page(name)) >= 0}
-        stated = {number: by_name[name] for name, number in known.items() if by_name[name].importance_stated}
-        weights = [page.importance for page in stated.values()]
-        unknown = [
-            page if page.importance_stated else page._replace(importance=self.importance(page.url, {}, None))
-            for name, page in by_name.items()
-            if name not in known
-        ]
+        given = {number: by_name[name].importance for name, number in known.items()}
+        stated = {number: importance for number, importance in given.items() if importance is not None}
+        unknown = [page for name, page in by_name.items() if name not in known]
         reasons = self.collection.kept_out(unknown, now)
         if found := [page for page, reason in zip(unknown, reasons, strict=True) if reason is None]:
             self.add(found, now)
         return {
             "new": len(found),
-            "weighed": self.weigh(list(stated), weights, now) if stated else 0,
+            "weighed": self.weigh(list(stated), list(stated.values()), now) if stated else 0,
             "forgotten": reasons.count("forgotten"),
             "too_many": reasons.count("max_pages"),
         }

@@ -19,7 +19,7 @@ from crawlsched.crawl.learned import Learned
 from crawlsched.crawl.loading import planner_for
 from crawlsched.crawl.page_numbers import PageNumbers
 from crawlsched.crawl.page_rules import PageRules
-from crawlsched.crawl.request_templates import Credentials, RequestTemplate, request_digest
+from crawlsched.crawl.request_templates import RequestTemplate, request_digest
 from crawlsched.crawl.shard import Shards
 from crawlsched.crawl.side_thread import Aside
 from crawlsched.crawl.sources import Sources
@@ -79,11 +79,10 @@ class FoundPage(NamedTuple):
     url: str
     request_fingerprint: bytes
     host: str
-    importance: float = 1.0
+    importance: float | None = None  # as somebody has stated it
     template: RequestTemplate | None = None
     depth: int = 0
     variant: str | None = None
-    importance_stated: bool = False  # and not what CRAWLSCHED_IMPORTANCE says
 
 
 class Collection:
@@ -121,7 +120,6 @@ class Collection:
         self.validators = ValidatorTrials(rng, 0.0 if settings.conditional_requests == "always" else _VALIDATOR_TRIALS)
         self.wrong_pages = WrongPages(rng, enabled="wrong_page" in settings.withhold)
         self.withheld = Withheld(settings.withhold)
-        self.credentials = Credentials(settings.keep_credentials)
         #: Pages that requests of this run have made, and that have not ended yet.
         self.n_awaited = 0
         #: The hosts most of whose pages fail: since when, and how.
@@ -179,10 +177,10 @@ class Collection:
 
     # -- pages
 
-    def add_pages(self, found: Sequence[FoundPage], now: float) -> list[int]:
-        """Take pages in, in one go; return them."""
+    def add_pages(self, found: Sequence[FoundPage], now: float, worth: Sequence[float] | None = None) -> list[int]:
+        """Take pages in, in one go; return them. `worth` is what their copies are worth; None: 1 each."""
         hosts = np.array([self.hosts.number(page.host) for page in found], np.intp)
-        importance = np.array([page.importance for page in found])
+        importance = np.ones(len(found)) if worth is None else np.array(worth)
         parts = np.array([part_number(page.url) for page in found], np.intp)
         rules = self.rules.numbers([page.url for page in found])
         priority = [_priority(page.template) for page in found]
@@ -196,11 +194,10 @@ class Collection:
                 self.variants.add(page.request_fingerprint, row)
             digest = page.template.digest if page.template else None
             data = page.template.data if page.template else None
-            to_write = self.credentials.to_write(page.template) if page.template else None
             self.planner.pages.request_digest[row] = request_digest(data)
             new = NewPage(number, page.url, page.host, name, now, digest, page.depth, self.fingerprinter, page.variant)
-            self.unsaved.new_page(row, new, to_write, now)
-            if page.importance_stated:
+            self.unsaved.new_page(row, new, data, now)
+            if page.importance is not None:
                 self.unsaved.content(row, now, importance_stated=1)
             facts = PageFacts(row, page.url, digest, data, None, None, None, None, None, page.depth, None, NEW)
             facts = facts._replace(variant=page.variant)
@@ -292,12 +289,6 @@ class Collection:
         self._unread = None
         self.facts.add(facts)
 
-    def come_back(self, pages: Iterable[int], now: float) -> None:
-        """Let pages that have waited for something be picked again."""
-        for page in pages:
-            if self.knows(page) and self.planner.in_flight(page):
-                self.planner.release(page, now)
-
     def put_facts(self, facts: PageFacts, now: float) -> None:
         """Take over what a visit taught about a page's content."""
         known = self.facts.get(facts.page)
@@ -316,8 +307,7 @@ class Collection:
         self.planner.pages.request_digest[page] = digest
         if self.planner.pages.state.item(page) == NEW:
             self.planner.set_priority(page, _priority(template), now)
-        to_write = self.credentials.to_write(template) if template else None
-        self.unsaved.template(page, name, to_write, now)
+        self.unsaved.template(page, name, data, now)
         self.unsaved.page(page, now)
 
     def put_url(self, page: int, url: str, now: float) -> None:
@@ -327,15 +317,6 @@ class Collection:
             self.unsaved.content(page, now, url=url, url_digest=url_digest(url))
         if known is not None:
             self.facts.put(known._replace(url=url), self.unsaved.number)
-
-    def credentials_came(self, page: int, template: RequestTemplate, now: float) -> bool:
-        """The spider asks for a page with this template; return whether it has waited for that, which is over."""
-        self.credentials.to_write(template)
-        if page not in self.credentials.waiting:
-            return False
-        self.credentials.waiting.discard(page)
-        self.come_back([page], now)
-        return True
 
     def mark(self, page: int, marks: int, now: float) -> None:
         """Set some of a page's marks."""
@@ -393,7 +374,6 @@ class Collection:
         self.planner.remove(pages)
         for page in pages.tolist():
             self.facts.discard(page)
-            self.credentials.waiting.discard(page)
 
     # -- writing down
 

@@ -151,8 +151,7 @@ def _import(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answe
 
 
 def _found(refresher: Refresher, url: str, importance: float | None) -> FoundPage:
-    page = FoundPage(url, refresher.request_fingerprint(url), host_of(url))
-    return page if importance is None else page._replace(importance=importance, importance_stated=True)
+    return FoundPage(url, refresher.request_fingerprint(url), host_of(url), importance)
 
 
 def _next(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answer: _Answer) -> None:

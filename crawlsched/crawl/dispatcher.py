@@ -11,6 +11,7 @@ from crawlsched.crawl.collection import Collection
 from crawlsched.crawl.deliveries import DeliveryBook
 from crawlsched.crawl.probes import Probes
 from crawlsched.crawl.recipe_choice import Recipes, meant_for
+from crawlsched.crawl.request_templates import LEFT_OUT
 from crawlsched.crawl.run import OnePass, Starts
 from crawlsched.crawl.visits import Visit, VisitEnds, Visits
 from crawlsched.exceptions import DamagedRow, StoreError
@@ -21,6 +22,8 @@ __all__ = ["Dispatcher"]
 
 # While pages get their first copies, a source is read again only after this number of its intervals.
 _INTERVALS_DURING_FIRST_CRAWLS = 8
+# A page whose credentials were struck out waits for so many seconds, and then again.
+_WITHOUT_CREDENTIALS = 86_400.0
 # No slot goes through more pages than this that cannot be sent for.
 _TRIES = 20
 
@@ -105,7 +108,8 @@ class Dispatcher:
         """Return what a page's request is made of; None if nothing goes while another thread asks the store."""
         try:
             if self._collection.is_readable or page in self._collection.facts:
-                return self._with_credentials(self._collection.facts_of(page), now)
+                facts = self._collection.facts_of(page)
+                return facts if self._has_credentials(facts, now) else None
         except DamagedRow as error:
             self._ends.page_error(page, error, now)
             return None
@@ -122,17 +126,17 @@ class Dispatcher:
             self._collection.planner.force([page], now)
         return None
 
-    def _with_credentials(self, facts: PageFacts, now: float) -> PageFacts | None:
-        """Return what a page's request is made of; None if it waits for what was not written down."""
-        data = self._collection.credentials.complete(facts.template, facts.template_data)
-        if data is not None:
-            return facts if data is facts.template_data or not data else facts._replace(template_data=dict(data))
-        self._collection.credentials.waiting.add(facts.page)
+    def _has_credentials(self, facts: PageFacts, now: float) -> bool:
+        """Whether a page's request has all that it needs, and was not struck out of the database."""
+        if not facts.template_data or LEFT_OUT not in facts.template_data:
+            return True
+        self._collection.planner.release(facts.page, now)
+        self._collection.planner.put_off(facts.page, now + _WITHOUT_CREDENTIALS, now)
         self._collection.withheld.note(host_of(facts.url), "credentials", facts.url, now)
         self._count("crawlsched/withheld/credentials")
         if self._one_pass is not None:
             self._one_pass.passed_over(facts.page)
-        return None
+        return False
 
     def next_source(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, Source] | None:
         """Return a sitemap that is due, and begin its visit."""

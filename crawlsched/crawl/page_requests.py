@@ -10,7 +10,7 @@ from hashlib import blake2b
 from typing import Any, NamedTuple, Protocol
 
 from crawlsched.crawl.collection import FoundPage
-from crawlsched.crawl.request_templates import PLACE_META, RequestTemplate, request_digest
+from crawlsched.crawl.request_templates import RequestTemplate, meta_of, request_digest
 from crawlsched.sharing import shard_of
 from crawlsched.store import Outgoing
 
@@ -25,9 +25,6 @@ __all__ = [
     "from_data",
     "to_data",
 ]
-
-# Meta of one dispatch of a request, which say nothing of its page.
-_OF_ONE_DISPATCH = ("crawlsched_", "is_start_request", "_")
 
 
 class AdmissionResult(StrEnum):
@@ -70,20 +67,19 @@ class PageRequest(NamedTuple):
         return request_digest(self.template.data if self.template else None)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what the owner of another shard needs, as JSON."""
+        """Return what the owner of another shard needs, as JSON; the template has the meta."""
         # start() yields the same requests in every process, and the owner of the shard has its own.
-        again = self.again and not self.is_start
-        return {**to_data(self), "meta": _plain(self.meta), "again": again, "found_on": -1}
+        return to_data(self._replace(meta={}, again=self.again and not self.is_start, found_on=-1))
 
     def says(self) -> list[Any]:
         """Return what tells this request from others, wherever the link to it stands, as JSON."""
-        meta = {name: value for name, value in _plain(self.meta).items() if name not in PLACE_META}
-        return [self.request_fingerprint.hex(), self.digest, self.importance, meta]
+        return [self.request_fingerprint.hex(), self.digest, self.importance]
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> PageRequest:
         """Return the request that another process has handed over."""
-        return cls(**from_data(data))
+        asked = cls(**from_data(data))
+        return asked._replace(meta=meta_of(asked.template))
 
 
 def to_data(named: PageRequest | FoundPage) -> dict[str, Any]:
@@ -96,18 +92,6 @@ def from_data(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of what was handed over."""
     template = RequestTemplate(dict(data["template"])) if data["template"] else None
     return {**data, "request_fingerprint": bytes.fromhex(data["request_fingerprint"]), "template": template}
-
-
-def _plain(meta: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep of a request's meta what can be written down; the template has the rest, as it is kept of any page."""
-    kept: dict[str, Any] = {}
-    for name, value in meta.items():
-        if name == "crawlsched_page" or not str(name).startswith(_OF_ONE_DISPATCH):
-            try:
-                kept[str(name)] = json.loads(json.dumps(value))
-            except (TypeError, ValueError):
-                continue
-    return kept
 
 
 #: What is handed over: a spider's request, a URL that a site names, a source of ChangeSignals.

@@ -273,8 +273,7 @@ class Polls:
         """Entries of unknown URLs: they become pages, unless they were forgotten on purpose."""
         now, host = self._clock(), self._sources[number].host
         found = []
-        for named, lastmod in read.unknown[part]:
-            page = named._replace(importance=self._admission.importance(named.url, {}, None))
+        for page, lastmod in read.unknown[part]:
             is_known = self._collection.variants.pages(page.request_fingerprint)
             if not is_known and not self._admission.is_elsewhere(page, host, now):
                 found.append((page, lastmod))

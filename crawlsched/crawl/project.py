@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from hashlib import blake2b
 from pathlib import Path
 from string import Formatter
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ from crawlsched.store import host_of
 if TYPE_CHECKING:
     from crawlsched.crawl.collection import FoundPage
 
-__all__ = ["Requests", "anchored", "argument_digests", "is_named_by_arguments", "named_collection"]
+__all__ = ["Requests", "anchored", "is_named_by_arguments", "named_collection"]
 
 _SQLITE = "sqlite:///"
 _CONFIG = "scrapy.cfg"
@@ -68,19 +67,6 @@ def named_collection(collection: str, name: str, arguments: Mapping[str, Any]) -
     return collection.format_map({field: str(values[field]) for field in wanted})
 
 
-def argument_digests(arguments: Mapping[str, Any]) -> dict[str, str]:
-    """Return a digest of each text among a spider's attributes: what it was is not to be read in the database.
-
-    >>> sorted(argument_digests({"tag": "love", "_own": "x", "start_urls": []}))
-    ['tag']
-    """
-    return {
-        name: blake2b(value.encode(), digest_size=8).hexdigest()
-        for name, value in arguments.items()
-        if isinstance(value, str) and name != "name" and not name.startswith("_")
-    }
-
-
 _SCRAPYS = "scrapy.utils.request.RequestFingerprinter"
 # What Scrapy leaves as it is: most URLs of most lists. Its own way takes ten times as long.
 _PLAIN = re.compile(
@@ -117,7 +103,7 @@ class Requests:
 
         if self._is_scrapys and (match := _PLAIN.fullmatch(url)) is not None:
             said = f'{{"body": "", "headers": {{}}, "method": "GET", "url": "{url}"}}'
-            return FoundPage(url, hashlib.sha1(said.encode()).digest(), match[1], **_stated(importance))
+            return FoundPage(url, hashlib.sha1(said.encode()).digest(), match[1], importance)
         if not url[:8].lower().startswith(("http://", "https://")):
             raise ValueError(f"a URL must begin with http:// or https://, got {url!r:.100}")
         try:
@@ -125,10 +111,6 @@ class Requests:
             host = host_of(request.url)
             if not host:
                 raise ValueError("it has no host")
-            return FoundPage(request.url, self._fingerprint(request), host, **_stated(importance))
+            return FoundPage(request.url, self._fingerprint(request), host, importance)
         except ValueError as error:
             raise ValueError(f"{url!r:.100} is no URL ({error})") from None
-
-
-def _stated(importance: float | None) -> dict[str, Any]:
-    return {} if importance is None else {"importance": importance, "importance_stated": True}

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -37,7 +37,7 @@ from crawlsched.crawl.hosts import retry_after
 from crawlsched.crawl.page_requests import Share
 from crawlsched.crawl.polls import Polls
 from crawlsched.crawl.probes import Probes
-from crawlsched.crawl.project import anchored, argument_digests, named_collection
+from crawlsched.crawl.project import anchored, named_collection
 from crawlsched.crawl.rate import CrawlRate
 from crawlsched.crawl.responses import Responses
 from crawlsched.crawl.run import OnePass, Starts
@@ -92,10 +92,8 @@ class Refresher:
         fingerprinter: str = "",
         obeys_robots: bool = True,
         least_delay: float = 0.0,
-        arguments: Mapping[str, str] | None = None,
         share: Callable[[Refresher, str], Share] | None = None,
     ) -> None:
-        self._arguments = dict(arguments or {})
         self.settings = settings
         self.clock = clock
         self.count = count
@@ -193,7 +191,6 @@ class Refresher:
         return cls(
             settings,
             name,
-            arguments=argument_digests(arguments),
             share=share,
             count=crawler.stats.inc_value,
             request_fingerprint=lambda url: fingerprint(Request(url)),
@@ -219,7 +216,6 @@ class Refresher:
         self.shard_pages.open(self.clock())
         self.is_open = True
         now = self.clock()
-        self._say_other_arguments()
         self.rate.take_over(self.collection.lease.notes, now)
         logger.info(
             "%s",
@@ -285,18 +281,6 @@ class Refresher:
         pages = self.planner.pages
         return len(self.collection.index), int(np.count_nonzero(pages.crawled_at[: pages.n] > -np.inf))
 
-    def _say_other_arguments(self) -> None:
-        before = self.collection.shards.only.last_status.get("arguments", self._arguments)
-        others = sorted(name for name in {*before, *self._arguments} if before.get(name) != self._arguments.get(name))
-        if others and len(self.collection.index):
-            logger.warning(
-                "The collection %r was last crawled with another %s, and those pages are kept fresh, too; "
-                "CRAWLSCHED_COLLECTION = '{name}-{%s}' keeps them apart.",
-                self.settings.collection,
-                " and ".join(repr(name) for name in others),
-                others[0],
-            )
-
     def start_slots(self) -> None:
         """Let the grid of slots begin now: the time that loading took is not paid back."""
         self.dispatcher.warm_up()
@@ -316,7 +300,6 @@ class Refresher:
         if self.sharing is not None:
             self.sharing.ends()
         self.ends()
-        self.collection.come_back(self.collection.credentials.waiting, now)
         while self.long_work.has_work:
             self.long_work.go_on(_CLOSING_STEP)
             yield None
@@ -478,7 +461,6 @@ class Refresher:
             "bandwidth": self.planner.bandwidth,
             "dispatched": self.visits.dispatched,
             "resolved": {str(outcome): n for outcome, n in self.visits.counts.items()},
-            "arguments": self._arguments,
             "not_data": self.admission.not_data,
             "growth": self.growth.warning,
             "first_copies": {

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import datetime
 import json
-import logging
 import math
 import re
 from collections.abc import Callable, Mapping
@@ -24,16 +23,17 @@ from scrapy.utils.misc import load_object
 from scrapy.utils.request import request_from_dict
 
 __all__ = [
-    "Credentials",
+    "LEFT_OUT",
     "RequestTemplate",
     "build_request",
     "handed",
+    "has_credentials",
+    "meta_of",
     "named",
     "request_digest",
     "template_of",
+    "without_credentials",
 ]
-
-logger = logging.getLogger(__name__)
 
 # What Scrapy and this add-on write into meta while a request is on its way; it describes one dispatch, not the page.
 _PASSING_META = frozenset(
@@ -53,7 +53,7 @@ _OWN_META = "crawlsched_"
 # What a page's later visits have to know, too.
 _KEPT_META = frozenset({"crawlsched_page", "crawlsched_recipe"})
 # What differs between the links to a page, and says where a link stands and nothing about the page.
-PLACE_META = frozenset({"depth", "link_text"})
+_PLACE_META = frozenset({"depth", "link_text"})
 _PLACE_HEADER = "referer"
 # What is handed along with a request.
 _HANDED = ("meta", "cb_kwargs")
@@ -107,7 +107,7 @@ def request_digest(data: Mapping[str, Any] | None) -> int:
     (False, False, False, True)
     """
     data = data or {}
-    meta = {name: value for name, value in data.get("meta", {}).items() if name not in PLACE_META}
+    meta = {name: value for name, value in data.get("meta", {}).items() if name not in _PLACE_META}
     with_it = {name: value for name, value in (("meta", meta), ("cb_kwargs", data.get("cb_kwargs"))) if value}
     others = {name: value for name, value in data.items() if name not in (*_HANDED, "headers", "dont_filter")}
     if headers := [pair for pair in data.get("headers", []) if pair[0].lower() != _PLACE_HEADER]:
@@ -131,6 +131,11 @@ def _bits(value: Any, n: int) -> int:
 
 def _text(data: Any) -> bytes:
     return json.dumps(data, sort_keys=True, separators=(",", ":")).encode()
+
+
+def meta_of(template: RequestTemplate | None) -> dict[str, Any]:
+    """Return the meta that a template's requests carry."""
+    return {} if template is None else dict(_from_kept(template.data.get("meta", {})))
 
 
 def template_of(request: Request, spider: Spider, *, was_sent: bool = False) -> RequestTemplate | None:
@@ -313,68 +318,22 @@ def _class(path: str) -> Any:
 
 
 _HEADERS = frozenset({"authorization", "cookie", "proxy-authorization"})
-# In the place of what was left out, so that a request is never sent without it.
-_LEFT_OUT = "credentials_left_out"
+#: In the place of what was struck out, so that a request is never sent without it.
+LEFT_OUT = "credentials_left_out"
 
 
-class Credentials:
-    """Whether credentials are written down; if not, this run's are known here, and pages may wait for theirs.
-
-    Examples
-    --------
-    >>> data = {"callback": "parse", "cookies": {"session": "s3cret"}}
-    >>> credentials = Credentials(keep=False)
-    >>> credentials.to_write(RequestTemplate(data))
-    {'callback': 'parse', 'credentials_left_out': True}
-    >>> credentials.complete(RequestTemplate(data).digest, {"callback": "parse", "credentials_left_out": True}) == data
-    True
-    >>> credentials.complete(b"of an earlier run", {"credentials_left_out": True}) is None
-    True
-    """
-
-    def __init__(self, keep: bool) -> None:
-        self.keep = keep
-        #: Pages that wait until the spider asks for them again.
-        self.waiting: set[int] = set()
-        self._known: dict[bytes, Mapping[str, Any]] = {}
-        self._was_said = False
-
-    def to_write(self, template: RequestTemplate) -> dict[str, Any]:
-        """Return what is written down of a template that the spider's request has."""
-        bare = without_credentials(template.data)
-        if bare is None:
-            return template.data
-        if self.keep:
-            if not self._was_said:
-                self._was_said = True
-                logger.info(
-                    "Requests of this spider carry cookies or Authorization headers, which stand in the database, "
-                    "as their pages could not be visited again without; CRAWLSCHED_KEEP_CREDENTIALS = False leaves "
-                    "them out (this is said once)."
-                )
-            return template.data
-        self._known[template.digest] = template.data
-        return bare
-
-    def complete(self, digest: bytes | None, data: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-        """Return a template with its credentials; None if they are not known in this run."""
-        if not data or _LEFT_OUT not in data:
-            return data or {}
-        return None if digest is None else self._known.get(digest)
+def has_credentials(data: Mapping[str, Any]) -> bool:
+    """Whether a template's data carry cookies or Authorization headers."""
+    return bool(data.get("cookies")) or any(str(name).lower() in _HEADERS for name, _ in data.get("headers") or ())
 
 
 def without_credentials(data: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return a template's data without cookies and Authorization headers; None if it has none.
+    """Return a template's data without what may be a credential; None if they have none.
 
-    >>> without_credentials({"headers": [["Authorization", "Bearer x"], ["X-Own", "1"]]})
-    {'headers': [['X-Own', '1']], 'credentials_left_out': True}
+    >>> without_credentials({"headers": [["Authorization", "Bearer x"]], "callback": "parse"})
+    {'callback': 'parse', 'credentials_left_out': True}
     >>> without_credentials({"callback": "parse"})
     """
-    headers = data.get("headers") or []
-    others = [pair for pair in headers if str(pair[0]).lower() not in _HEADERS]
-    if not data.get("cookies") and len(others) == len(headers):
+    if not has_credentials(data):
         return None
-    bare = {name: value for name, value in data.items() if name not in ("cookies", "headers")}
-    if others:
-        bare["headers"] = others
-    return {**bare, _LEFT_OUT: True}
+    return {**{name: kept for name, kept in data.items() if name not in ("cookies", "headers")}, LEFT_OUT: True}

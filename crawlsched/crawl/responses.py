@@ -320,16 +320,15 @@ class Responses:
             return self._judged(visit, page, fetched, content, now)
         if page < 0:
             importance = float(self._planner.pages.importance[visit.page])
-            data = self.collection.credentials.complete(old.template, old.template_data)
-            template = RequestTemplate(dict(data)) if data else None
-            found = FoundPage(to.url, base, host_of(to.url), importance, template, old.depth, old.variant)
+            template = RequestTemplate(dict(old.template_data)) if old.template_data else None
+            found = FoundPage(to.url, base, host_of(to.url), None, template, old.depth, old.variant)
             if self.admission.is_elsewhere(
                 found, host_of(old.url), now
             ):  # its owner crawls it, and delivers what it says
                 self._leave_address(visit, to, self.ends.end(visit, Outcome.MOVED, now, fetched), now)
                 return Verdict(Outcome.MOVED)
             self.collection.rules.count(self.collection.rules.number(to.url))
-            page = self.collection.add_pages([found], now)[0]
+            page = self.collection.add_pages([found], now, [importance])[0]
             self._count("crawlsched/pages/found")
         self.book.moved(visit.page, page, now)
         if self._planner.in_flight(page):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +23,7 @@ class Shard:
     """
 
     def __init__(self, store: Store) -> None:
-        reader, owner = store.reader, store.owner()
+        reader = store.reader
         self.store = store
         self.number = store.key[0]
         self.n_pages = 0
@@ -35,7 +34,6 @@ class Shard:
         self.learned: set[str] = set()
         #: Numbers of the commands that were begun, and are not written down as done yet.
         self.commands_under_way: set[int] = set()
-        self.last_status: dict[str, Any] = {} if owner is None else owner.status
 
     def give(self, n_pages: int) -> range:
         """Return the numbers of new pages."""

@@ -81,7 +81,7 @@ class ShardPages:
     def read(self, shard: Shard, *, at_once: int | None = None) -> StoredShard:
         """Begin to read what a store keeps; with `at_once`, the size of a block, read all of it. Any thread may."""
         store, reader = shard.store, shard.store.reader
-        if not self._collection.credentials.keep:
+        if not self._collection.settings.keep_credentials:
             store.forgetting.rewrite_templates(without_credentials)
         pages = stored_pages(
             store,

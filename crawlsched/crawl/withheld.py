@@ -24,7 +24,7 @@ REASONS: dict[str, str] = {
     "truncated": "were cut short after an earlier body had been delivered, and are asked for again",
     "robots": "are forbidden by the robots.txt of their host (ROBOTSTXT_OBEY), which is read again in time",
     "not_data": "cannot be written down, and are crawled once",
-    "credentials": "carry credentials that are not written down, and wait until the spider asks for them again",
+    "credentials": "carried credentials that were struck out of the database, so the spider has to ask for them",
     "not_the_page": "are not the page they should be, as the spider's callback said",
 }
 _SAID = "Pages of %s %s, so they are not delivered (%d so far, such as %s; `crawlsched withheld` has all)%s."

@@ -133,7 +133,7 @@ class _Judge:
         name = refresher.request_fingerprint(recorded.url)
         page = collection.index.page(name)
         if page < 0:
-            found = FoundPage(recorded.url, name, host_of(recorded.url), 1.0, None, 0)
+            found = FoundPage(recorded.url, name, host_of(recorded.url))
             page = collection.add_pages([found], self._now)[0]
         refresher.planner.hold(page)
         host = int(refresher.planner.pages.host[page])

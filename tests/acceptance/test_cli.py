@@ -48,14 +48,6 @@ def url_of(number: int) -> str:
     return f"http://{HOSTS[number % 2]}/page/{number}"
 
 
-def test_outside_of_a_project_a_database_has_to_be_named(run):
-    """Without --database and without a project there is a sentence that says what to add."""
-    assert failed(run("status")) == (
-        "No database is named, and this is not inside a Scrapy project; name one with --database URL, such as "
-        "--database sqlite:///crawlsched.db"
-    )
-
-
 def test_a_collection_need_not_be_named_where_there_is_one(run, database):
     """With one collection it is taken; with several they are listed; a wrong name is answered with the right ones."""
     assert run("forget", "--host", "nowhere", "--yes", "--database", database).returncode == 0

@@ -129,28 +129,6 @@ def test_json_takes_any_file_where_nothing_else_can_follow(folder):
     assert "cannot be written" in answer.stderr
 
 
-def test_what_is_misspelt_gets_what_is_like_it(folder):
-    """Commands, sub-commands, settings and URLs."""
-    given = "--database", "sqlite:///crawl.db"
-    for arguments, code, words in (
-        (["statuss"], 2, "There is no command 'statuss'; did you mean status?"),
-        (["qqq"], 2, "There is no command 'qqq'; there are status, "),
-        (["status", "--colection", "news"], 2, "There is no option --colection; did you mean --collection?"),
-        (["db", "chek"], 2, "There is no action 'chek'; did you mean check?"),
-        (["status", *given, "-s", "CRAWLSCHED_BANDWITH=1"], 1, "did you mean CRAWLSCHED_BANDWIDTH?"),
-        (["why", "/p/3", *given], 1, "did you mean http://a.example/p/3?"),
-        (["why", "http://a.example/p/", *given], 1, "did you mean http://a.example/p/0 or http://a.example/p/1 or"),
-        (["why", "http://a.example/q/7", *given], 1, "did you mean http://a.example/p/7 or"),
-        (["why", "p/11", *given], 1, "did you mean http://a.example/p/11?"),
-        (["recrawl", "/p/4", *given], 1, "did you mean http://a.example/p/4?"),
-        (["why", "http://b.example/", *given], 1, "check its spelling"),
-        (["pages", "--where", "n_chnges > 3", *given], 1, "did you mean n_changes?"),
-    ):
-        answer = run_here(folder, *arguments)
-        assert answer.returncode == code, answer
-        assert words in answer.stderr
-
-
 def test_nothing_that_was_lies_in_the_future(folder):
     """What a running crawl did while the command was reading is said to be just now."""
     store = Store.open(f"sqlite:///{folder}/crawl.db", "running")

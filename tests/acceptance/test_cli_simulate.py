@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from tests import children
-from tests.commands import failed, run_here
+from tests.commands import run_here
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 SMALL = ("--pages", "20", "30", "--horizon", "3", "--repetitions", "2")
@@ -64,21 +64,3 @@ sys.exit(main(["simulate", *sys.argv[1:]]))
 def test_all_figures_are_listed(run):
     """By `list`, a line each."""
     assert "noisy-signals-4 " in run("list").stdout
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["noisy-signals-1"], "FIGURE must be a name that `crawlsched simulate list` shows, got 'noisy-signals-1'."),
-        (["noisy-signals-2", "--pages", "0"], "pages must be whole numbers above 0, got 0."),
-        (
-            ["noisy-signals-2", "--out", "here.txt"],
-            "--out must be a folder that can be written to: here.txt: File exists.",
-        ),
-    ],
-)
-def test_what_is_not_possible_is_said_in_one_sentence(run, tmp_path, arguments, sentence):
-    """On standard error, with exit code 1, and nothing is written."""
-    (tmp_path / "here.txt").touch()
-    assert failed(run(*arguments)).startswith(sentence)
-    assert [path.name for path in tmp_path.iterdir()] == ["here.txt"]

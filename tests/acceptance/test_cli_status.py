@@ -1,6 +1,5 @@
 """`crawlsched status`, `why`, `whatif` and `sources`: they say what the planner decides by, over a real store."""
 
-import argparse
 import json
 import os
 import re
@@ -12,16 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crawlsched.cli import add_commands
 from crawlsched.cli.sources import newest_report
-from crawlsched.cli.target import find_target
 from crawlsched.jobs.stored_planners import planners
 from crawlsched.planner import explain
 from crawlsched.planner.reports.outlook import Outlook
 from crawlsched.store import Batch, Host, NewPage, ObservationRow, Source, Store
 from crawlsched.wording import say_duration
-from tests.benchmarks.bench_store import fill
-from tests.commands import failed, report, run_here, said
+from tests import parts
+from tests.benchmarks.bench_crawl import fill
+from tests.commands import report, said
 from tests.simulated import HOSTS, Simulated, crawl
 
 
@@ -67,13 +65,9 @@ def test_of_very_many_pages_some_are_looked_at_and_the_error_is_said(tmp_path):
     """What comes out is that of all pages, within four of its standard errors."""
     url = f"sqlite:///{tmp_path / 'large.db'}"
     store = Store.open(url, "bench", upgrade=True)
-    fill(store, 15_000, np.random.default_rng(1))
-    parser = argparse.ArgumentParser()
-    add_commands(parser)
-    arguments = parser.parse_args(["status", "--database", url])
-    arguments.project_settings = None
-    target, now = find_target(arguments), time.time()
-    loaded = [(planner, np.arange(rows.size)) for planner, rows in planners(store, target.settings, now)]
+    fill(store, 15_000, 8000)
+    now = time.time()
+    loaded = [(planner, np.arange(rows.size)) for planner, rows in planners(store, parts.settings(url), now)]
     likely = np.concatenate([planner.values.fresh(rows, now) for planner, rows in loaded])
     values = np.concatenate([planner.crawl_values.value_at(rows, now) for planner, rows in loaded])
     median = store.reader.urls([page := int(np.argsort(values)[values.size // 2])])[page]
@@ -87,14 +81,23 @@ def test_of_very_many_pages_some_are_looked_at_and_the_error_is_said(tmp_path):
     assert f"after {why['n_before']:,} pages that are worth more" in said("why", median, "--database", url)
 
 
-def test_status_fits_on_a_screen(simulated: Simulated, database):
-    """For a person there are a few lines, with nothing of the machine in them."""
-    shown = said("status", "--database", database)
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("status", ["120 pages on 2 hosts", "bandwidth 20/h", "not crawling; the last crawl ended"]),
+        ("why", ["changes", "if it changes at random, between", "announced", "copy", "worth now", "next crawl"]),
+        ("why", ["decided by", "(no crawl is running now)"]),
+        ("whatif --bandwidths 0.5x 1x", ["120 pages to be kept fresh on 20/h", " 10/h 0.5x ", " 20/h 1x "]),
+        ("whatif --freshness 0.9 0.99999999", ["not reached with"]),
+    ],
+)
+def test_for_a_person_there_are_a_few_lines_of_words(simulated: Simulated, database, command, words):
+    """They fit on a screen, and have nothing of the machine in them."""
+    page = [simulated.url(4)] if command == "why" else []
+    shown = said(*command.split(), *page, "--database", database)
     assert len(shown.splitlines()) < 24
-    assert "120 pages on 2 hosts" in shown
-    assert "bandwidth 20/h" in shown
-    assert "not crawling; the last crawl ended" in shown
-    assert not any(word in shown for word in ("nan", "None", "inf", "{"))
+    assert [text for text in words if text not in " ".join(shown.split())] == [], shown
+    assert not any(word in shown for word in ("nan", "None", " inf", "{"))
 
 
 def test_status_shows_what_a_running_crawl_says_of_itself(tmp_path):
@@ -135,16 +138,6 @@ def test_why_shows_the_last_visits_newest_first(simulated: Simulated, database):
     assert why["n_changes"] == sum(bool(visit.changed) for visit in own)
     (by,) = why["announced_by"]
     assert (by["kind"], by["url"], by["n_announced"]) == ("sitemap", f"http://{HOSTS[0]}/sitemap.xml", 3)
-
-
-def test_why_is_said_in_words(simulated: Simulated, database):
-    """For a person there is the page, its changes, its worth, when it is crawled and what decides that."""
-    shown = said("why", simulated.url(4), "--database", database)
-    at_random = "if it changes at random, between"
-    for words in ("changes", at_random, "announced", "copy", "worth now", "next crawl", "decided by"):
-        assert words in shown
-    assert "(no crawl is running now)" in shown
-    assert not any(word in shown for word in ("nan", "None", " inf", "{"))
 
 
 def test_why_names_a_floor_that_binds(simulated: Simulated, database):
@@ -233,17 +226,6 @@ def test_the_bandwidth_for_a_freshness_gives_it(simulated: Simulated, database):
     assert [one["freshness"] for one in found] == pytest.approx([0.85, 0.95], abs=1e-3)
 
 
-def test_for_a_person_whatif_is_two_tables(simulated: Simulated, database):
-    """Bandwidths in the unit of the present one, and nothing of the machine."""
-    shown = said("whatif", "--database", database, "--bandwidths", "0.5x", "1x", "--freshness", "0.9", "0.99999999")
-    lines = [line.split() for line in shown.splitlines()]
-    assert "  120 pages to be kept fresh on 20/h" in shown.splitlines()
-    assert ["10/h", "0.5x"] in [words[:2] for words in lines]
-    assert ["20/h", "1x"] in [words[:2] for words in lines]
-    assert "not reached with" in shown
-    assert not any(word in shown for word in ("nan", "None", "inf", "{"))
-
-
 def test_sitemaps_take_their_share(tmp_path):
     """A sitemap that is read every half hour takes 2 of the 5 requests an hour."""
     url = f"sqlite:///{tmp_path}/crawl.db"
@@ -258,29 +240,13 @@ def test_sitemaps_take_their_share(tmp_path):
     assert "on 5/h, 2/h of that for sitemaps" in said("whatif", "--database", url)
 
 
-def test_mistakes_are_one_sentence(simulated: Simulated, database, tmp_path):
-    """The sentence says what is wrong and what is allowed."""
-    for text in ("3y", "0x", "-1/h", "x"):
-        assert failed(run_here(tmp_path, "whatif", "--database", database, f"--bandwidths={text}")) == (
-            f"A bandwidth must be such as 5/s, 300/h or 20000/d, or 2x for twice the present one, got {text!r}."
-        )
-    url = f"sqlite:///{tmp_path}/empty.db"
-    Store.open(url, "news").close()
-    assert failed(run_here(tmp_path, "whatif", "--database", url)) == (
-        "The collection 'news' holds no page yet that is to be kept fresh; crawl first."
-    )
-    refused = run_here(tmp_path, "whatif", "--database", database, "--freshness", "1.2")
-    assert refused.returncode == 2
-    assert "must be a share from 0 to 1, such as 0.9 or 90%, got '1.2'." in refused.stderr
-
-
 N_PAGES, N_VISITS = 40, 1600
 
 
-def _filled(url: str) -> None:
-    """A sitemap that is honest about /news/ and says anything about /tags/."""
-    rng = np.random.default_rng(4)
-    store = Store.open(url, "test")
+@pytest.fixture(scope="module")
+def announced(tmp_path_factory) -> str:
+    """A sitemap that is honest about /news/ and says anything about /tags/; the URL of the database."""
+    rng, url = np.random.default_rng(4), f"sqlite:///{tmp_path_factory.mktemp('sources')}/crawl.db"
     urls = [f"http://a/{'news' if page % 2 else 'tags'}/{page}" for page in range(N_PAGES)]
     pages = {page: NewPage(page, urls[page], "a", bytes([page]) * 20, 0.0) for page in range(N_PAGES)}
     quality: dict[str, Any] = {"announced": 500, "late": [700.0, 724.1, 800.0]}
@@ -294,15 +260,14 @@ def _filled(url: str) -> None:
         changed = bool(rng.random() < 1 - np.exp(-stale))
         rows.append(ObservationRow(number, page, 1000.0 + number, elapsed, n, 0, changed, "changed"))
     listed = {(page, 0): (None, 0) for page in range(N_PAGES)}
-    store.save(Batch(new_pages=pages, sources=sources, observations=rows, announcements=listed))
-    store.close()
+    with closing(Store.open(url, "test")) as store:
+        store.save(Batch(new_pages=pages, sources=sources, observations=rows, announcements=listed))
+    return url
 
 
-def test_sources_are_shown_with_counts_and_intervals(tmp_path):
+def test_sources_are_shown_with_counts_and_intervals(announced: str):
     """By source, by site, and by part of the site, of which one is believed and the other is not."""
-    url = f"sqlite:///{tmp_path / 'crawl.db'}"
-    _filled(url)
-    told = report("sources", "--database", url)
+    told = report("sources", "--database", announced)
     [source] = told["sources"]
     low, high = source["precision_interval"]
     assert 0.0 < low < source["precision"] < high < 1.0
@@ -318,7 +283,7 @@ def test_sources_are_shown_with_counts_and_intervals(tmp_path):
     assert precision["/news/"][0] > 0.85
     assert precision["/tags/"][1] < 0.15
     assert source["dates"] == 3
-    text = said("sources", "--database", url)
+    text = said("sources", "--database", announced)
     assert f"{say_duration(724.1)} (of 3)" in text
     assert "sitemap http://a/map.xml  (bad-url 2)" in text
     assert "/tags/ of source 0" in text
@@ -328,16 +293,13 @@ def test_sources_are_shown_with_counts_and_intervals(tmp_path):
     assert "e+" not in text
 
 
-def test_one_figure_is_said_once(tmp_path):
+def test_one_figure_is_said_once(announced: str):
     """`sources`, `status` and `why` have the same precision and recall of a source, with the same bounds."""
-    url = f"sqlite:///{tmp_path / 'crawl.db'}"
-    _filled(url)
-    [source] = report("sources", "--database", url)["sources"]
-    [in_status] = report("status", "--database", url)["sources"]
-    [of_page] = report("why", "http://a/news/1", "--database", url)["announced_by"]
-    store = Store.open(url, "test")
-    [on_web] = newest_report(store)["sources"]
-    store.close()
+    [source] = report("sources", "--database", announced)["sources"]
+    [in_status] = report("status", "--database", announced)["sources"]
+    [of_page] = report("why", "http://a/news/1", "--database", announced)["announced_by"]
+    with closing(Store.open(announced, "test")) as store:
+        [on_web] = newest_report(store)["sources"]
     names = ("precision", "precision_interval", "recall", "recall_interval", "true", "heard")
     for other in (in_status, of_page, on_web):
         assert [json.loads(json.dumps(other[name])) for name in names] == [source[name] for name in names]

@@ -3,15 +3,14 @@
 Of the latter all but the build itself, in a project of `startproject`.
 """
 
-import csv
 import dbm
 import gzip
-import json
 import os
 import re
 import shlex
 import shutil
 import sys
+import tomllib
 from importlib.metadata import metadata
 from pathlib import Path
 
@@ -29,6 +28,7 @@ GUIDE = (children.ROOT / "docs/how-to/import_history.md").read_text()
 SECTION = re.compile(r"^## (.*?)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 BLOCK = re.compile(r"^```bash\n(.*?)^```", re.MULTILINE | re.DOTALL)
 RECIPES = {title: BLOCK.findall(text) for title, text in SECTION.findall(GUIDE)}
+TABLE = tomllib.loads(Path(__file__).with_name("recipes.toml").read_text())["recipe"]
 BIN = Path(sys.executable).parent
 DATABASE = "sqlite:///crawlsched.db"
 
@@ -50,19 +50,20 @@ def follow(folder: Path, recipe: str) -> None:
 
 
 def pages(folder: Path, collection: str = "news") -> dict[str, tuple[float, float, float, float]]:
-    """Return of each URL: visits, changes, time of the last visit, importance."""
-    asked = "SELECT url, n_crawls, n_changes, crawled_at, importance FROM pages JOIN collections USING (collection)"
-    found = rows(f"sqlite:///{folder}/crawlsched.db", f"{asked} WHERE name = :name", name=collection)
+    """Return of each URL: visits, changes, time of the last visit (0: there was none), importance."""
+    columns = "url, n_crawls, n_changes, coalesce(crawled_at, 0) AS crawled_at, importance"
+    asked = f"SELECT {columns} FROM pages JOIN collections USING (collection) WHERE name = :name"
+    found = rows(f"sqlite:///{folder}/crawlsched.db", asked, name=collection)
     return {url: tuple(known) for url, *known in (page.values() for page in found)}
 
 
-def test_a_feed_of_scrapy_tells_of_visits(tmp_path):
-    """A price that is another one is a change."""
-    items = [("2026-01-01T00:00:00Z", 5), ("2026-01-02T00:00:00Z", 5), ("2026-01-03T00:00:00Z", 6)]
-    lines = [json.dumps({"url": "http://a.example/1", "scraped_at": at, "price": price}) for at, price in items]
-    (tmp_path / "items.jsonl").write_text("\n".join(lines))
-    follow(tmp_path, *RECIPES["From Scrapy's feeds"])
-    assert pages(tmp_path) == {"http://a.example/1": (3, 1, 1767398400.0, 1)}
+@pytest.mark.parametrize("recipe", TABLE, ids=lambda recipe: recipe["title"])
+def test_a_recipe_makes_pages_of_a_file(recipe, tmp_path):
+    """What it tells of each URL is what the table of recipes says."""
+    (tmp_path / recipe["file"]).write_text(recipe["text"])
+    follow(tmp_path, RECIPES[recipe["title"]][0])
+    found = pages(tmp_path, recipe.get("collection", "news"))
+    assert found == {url: tuple(known) for url, known in recipe["pages"].items()}
 
 
 @pytest.fixture
@@ -99,16 +100,6 @@ def test_deltafetch_tells_when_pages_were_seen(key, tmp_path):
     assert pages(tmp_path) == {"http://a.example/1": (1, 0, 1700000000.25, 1)}
 
 
-def test_an_index_of_an_archive_tells_of_visits(tmp_path):
-    """Commas in URLs are no separators; an answer that is none is left out."""
-    lines = [" CDX N b a m s k r M S V g"]
-    for day, status, digest in ((1, 200, "AAA"), (2, 200, "BBB"), (3, 404, "CCC")):
-        lines.append(f"example,a)/q 2026010{day}000000 http://a.example/q?x=1,2 text/html {status} {digest} - - 9 9 x")
-    (tmp_path / "index.cdx").write_text("\n".join(lines) + "\n")
-    follow(tmp_path, RECIPES["From CDX or WARC"][0])
-    assert pages(tmp_path, "archive") == {"http://a.example/q?x=1,2": (2, 1, 1767312000.0, 1)}
-
-
 def test_an_archive_tells_of_visits(tmp_path):
     """Record by record, as `warcio` and others write them."""
     with gzip.open(tmp_path / "a.warc.gz", "wb") as file:
@@ -117,42 +108,6 @@ def test_an_archive_tells_of_visits(tmp_path):
             file.write(WARC.format(n=n, digest=digest, http=http, length=len(http)).encode())
     follow(tmp_path, RECIPES["From CDX or WARC"][1])
     assert pages(tmp_path, "archive") == {"http://a.example/1": (3, 1, 1767398400.0, 1)}
-
-
-def test_a_dump_of_nutch_tells_of_the_last_visit(tmp_path):
-    """The time to come back, less the interval; a page that was never fetched was not visited."""
-    heading = "Url,Status code,Status name,Fetch Time,Modified Time,Retries since fetch,Retry interval seconds"
-    never = "Thu Jan 01 00:00:00 UTC 1970"
-    rows = [
-        f"{heading},Retry interval days,Score,Signature,Metadata",
-        f'"http://a.example/1",2,"db_fetched",Sat Jan 31 00:00:00 UTC 2026,{never},0,2592000.0,30.0,1.0,"ab12",""',
-        f'"http://a.example/2",1,"db_unfetched",Thu Jan 01 00:00:00 UTC 2026,{never},0,2592000.0,30.0,1.0,"null",""',
-    ]
-    (tmp_path / "crawldb.csv").write_text("\n".join(rows) + "\n")
-    follow(tmp_path, *RECIPES["From Nutch"])
-    assert pages(tmp_path) == {"http://a.example/1": (1, 0, 1767225600.0, 1)}
-
-
-def test_a_log_of_a_server_tells_what_pages_are_worth(tmp_path):
-    """How often each was asked for, and found."""
-    line = '127.0.0.1 - - [25/Nov/2026:10:00:00 +0000] "{} {} HTTP/1.1" {} 99 "-" "curl"\n'
-    asked = [("GET", "/a,b", 200), ("GET", "/a,b", 200), ("GET", "/c", 404), ("POST", "/d", 200), ("GET", "/e", 200)]
-    (tmp_path / "access.log").write_text("".join(line.format(*each) for each in asked))
-    follow(tmp_path, *RECIPES["Importance from a server's log"])
-    worth = {url: importance for url, (*_, importance) in pages(tmp_path).items()}
-    assert worth == {"https://example.com/a,b": 2, "https://example.com/e": 1}
-
-
-def test_a_search_console_tells_what_pages_are_worth(tmp_path):
-    """Clicks and one."""
-    rows = [["Top pages", "Clicks", "Impressions", "CTR", "Position"], ["https://a.example/x,y", 7, 90, "7.8%", 3.1]]
-    with (tmp_path / "Pages.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([*rows, ["https://a.example/z", 0, 5, "0%", 9.0]])
-    follow(tmp_path, *RECIPES["Importance from a search console"])
-    assert {url: row[3] for url, row in pages(tmp_path).items()} == {
-        "https://a.example/x,y": 8,
-        "https://a.example/z": 1,
-    }
 
 
 def test_what_goes_out_comes_in_again(tmp_path):

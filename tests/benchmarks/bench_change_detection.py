@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 
 from lxml import etree
 
@@ -78,49 +79,50 @@ def scrapy_texts(body: bytes) -> str:
     return " ".join("".join(root.itertext()).split())
 
 
+def compared(title: str, body: bytes, functions: dict[str, Callable[[], object]]) -> None:
+    """Print the CPU time of each function, beside that of what a spider does with the same page."""
+    reference = cpu_seconds(lambda: scrapy_texts(body), 30)
+    print(f"\n{title} of {len(body):,} bytes ({body.count(b'<'):,} tags)")
+    print(f"{'':34s}{'CPU ms':>10s}{'of lxml':>10s}")
+    print(f"{'lxml: parse, itertext, join':34s}{1e3 * reference:10.2f}{1:10.2f}")
+    for name, function in functions.items():
+        seconds = cpu_seconds(function, 30)
+        print(f"{name:34s}{1e3 * seconds:10.2f}{seconds / reference:10.2f}")
+
+
 def bench_fingerprints() -> None:
     """Fingerprints of a page of 100 KB."""
     body = page(100_000, random.Random(1))
-    reference = cpu_seconds(lambda: scrapy_texts(body), 30)
-    rows = [("lxml: parse, itertext, join", reference)]
-    for name, recipe in (
-        ("raw bytes", Recipe("raw_bytes")),
-        ("visible text", Recipe("visible_text")),
-        ("visible text, links", Recipe("visible_text", keep=["html", "a::attr(href)"])),
-        ("blocks", Recipe()),
-        ("selectors: drop two", Recipe("visible_text", drop=["nav", ".b3"])),
-        ("selectors: keep one, drop one", Recipe("visible_text", keep=["div"], drop=[".b3"])),
-    ):
-        rows.append((name, cpu_seconds(lambda r=recipe: r.fingerprint(body, "text/html", "utf-8", URL), 30)))
-    rows.append(("sha1 of the bytes", cpu_seconds(lambda: hashlib.sha1(body).digest(), 30)))
-    print(f"\nFingerprint of a page of {len(body):,} bytes ({body.count(b'<'):,} tags)")
-    print(f"{'':34s}{'CPU ms':>10s}{'of lxml':>10s}")
-    for name, seconds in rows:
-        print(f"{name:34s}{1e3 * seconds:10.2f}{seconds / reference:10.2f}")
+    recipes = {
+        "raw bytes": Recipe("raw_bytes"),
+        "visible text": Recipe("visible_text"),
+        "visible text, links": Recipe("visible_text", keep=["html", "a::attr(href)"]),
+        "blocks": Recipe(),
+        "selectors: drop two": Recipe("visible_text", drop=["nav", ".b3"]),
+        "selectors: keep one, drop one": Recipe("visible_text", keep=["div"], drop=[".b3"]),
+    }
+    of_page = {name: partial(recipe.fingerprint, body, "text/html", "utf-8", URL) for name, recipe in recipes.items()}
+    compared("Fingerprint of a page", body, {**of_page, "sha1 of the bytes": lambda: hashlib.sha1(body).digest()})
 
 
 def bench_reading() -> None:
     """What a visit costs: fingerprint, text and sketches of a new content, and what the slot clock feels of it."""
-    recipe = Recipe()
-    rng = random.Random(2)
+    recipe, rng = Recipe(), random.Random(2)
     body = Body(page(100_000, rng), "text/html", "utf-8", URL)
     other = page_blocks(page(100_000, rng).decode(), url=URL)
     huge = body._replace(body=page(2_000_000, rng))
     content = read_content(body, recipe)
-    same = content.fingerprint.digest
     assert content.seen is not None
-    seen = content.seen
-    reference = cpu_seconds(lambda: scrapy_texts(body.body), 30)
-    print(f"\nReading a response of {len(body.body):,} bytes, as the crawl does")
-    print(f"{'':34s}{'CPU ms':>10s}{'of lxml':>10s}")
-    for name, function in (
-        ("unchanged", lambda: read_content(body, recipe, before=same)),
-        ("changed: text and sketches, too", lambda: read_content(body, recipe)),
-        ("judged against another page", lambda: judged(seen, other)),
-        ("changed, its text kept", lambda: read_content(body, recipe, text_bytes=20_000)),
-    ):
-        seconds = cpu_seconds(function, 15)
-        print(f"{name:34s}{1e3 * seconds:10.2f}{seconds / reference:10.2f}")
+    compared(
+        "Reading a response, as the crawl does,",
+        body.body,
+        {
+            "unchanged": partial(read_content, body, recipe, before=content.fingerprint.digest),
+            "changed: text and sketches, too": partial(read_content, body, recipe),
+            "judged against another page": partial(judged, content.seen, other),
+            "changed, its text kept": partial(read_content, body, recipe, text_bytes=20_000),
+        },
+    )
     print(f"\n{'Lateness of a 1 ms tick meanwhile':34s}{'p99 ms':>10s}{'max ms':>10s}")
     for name, function in (
         ("nothing else (sleep)", lambda: time.sleep(0.7)),

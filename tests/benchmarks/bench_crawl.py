@@ -18,7 +18,7 @@ import tempfile
 import textwrap
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ from crawlsched.store import Batch, NewPage, Source, Store
 from crawlsched.store.models import STATE_COLUMNS
 from tests.benchmarks.frontier_collection import learned_rows
 from tests.benchmarks.ratios import keep
+from tests.children import free_port
 
 _BODY = b"<html><body><p>" + b"some text of a page " * 100 + b"</p></body></html>"
 _SITEMAP_ENTRIES = 50_000
@@ -45,7 +46,7 @@ _WRITTEN_ONE_BY_ONE = 500_000
 
 _SPIDER = '''
 import asyncio, collections, json, math, os, resource, signal, threading, time
-import scrapy
+import psutil, scrapy
 from scrapy import signals
 from crawlsched.crawl.refresher import Refresher
 
@@ -77,8 +78,7 @@ class Recorder:
     def left(self, request):
         self.times.append(time.monotonic())
         if len(self.times) % 200 == 0:  # not when the crawl is closed, and copies stand beside what they are of
-            pages = int(open("/proc/self/statm").read().split()[1])
-            self.memory = max(self.memory, pages * resource.getpagesize())
+            self.memory = max(self.memory, psutil.Process().memory_info().rss)
             for thread in threading.enumerate():
                 if thread.ident and thread.name.startswith("crawlsched"):
                     self.threads[thread.name] = time.clock_gettime(time.pthread_getcpuclockid(thread.ident))
@@ -189,31 +189,30 @@ def _sitemap(port: int, version: int) -> bytes:
     return f"{head}{''.join(entries)}</urlset>".encode()
 
 
-def _serve(port: Any, ready: Any) -> None:
+def _serve(port: int, ready: Any) -> None:
     async def run() -> None:
-        loop = asyncio.get_running_loop()
-        server = await loop.create_server(_Server, "127.0.0.1", port.value)
-        number = server.sockets[0].getsockname()[1]
-        servers = [await loop.create_server(_Server, f"127.0.0.{host}", number) for host in range(2, 21)]
-        _Server.port = number
-        port.value = number
+        hosts = [f"127.0.0.{host}" for host in range(1, 21)]
+        server = await asyncio.get_running_loop().create_server(_Server, hosts, port)
         ready.set()
-        await asyncio.gather(server.serve_forever(), *[each.serve_forever() for each in servers])
+        await server.serve_forever()
 
+    _Server.port = port
     asyncio.run(run())
 
 
 @contextmanager
-def _server(number: int = 0) -> Iterator[int]:
-    port, ready = multiprocessing.Value("i", number), multiprocessing.Event()
+def _place(number: int = 0) -> Iterator[tuple[Path, int]]:
+    """Give an empty folder, and the port of a site, a new one if none is named."""
+    port, ready = number or free_port(), multiprocessing.Event()
     process = multiprocessing.Process(target=_serve, args=(port, ready), daemon=True)
     process.start()
     ready.wait(20)
-    try:
-        yield port.value  # type: ignore[attr-defined]
-    finally:
-        process.terminate()
-        process.join()
+    with tempfile.TemporaryDirectory() as name:
+        try:
+            yield Path(name), port
+        finally:
+            process.terminate()
+            process.join()
 
 
 def _crawl(folder: Path, arguments: dict[str, Any], settings: dict[str, Any], **environment: str) -> dict[str, Any]:
@@ -273,11 +272,11 @@ def _rate_line(name: str, record: dict[str, Any], bandwidth: float) -> str:
 
 
 def fill_apart(folder: Path, n_pages: int, port: int) -> None:
-    """Do what `fill` does in a process of its own: the most memory that this one had would count for crawls it starts.
+    """Do what `fill_file` does in a process of its own, and see that it is on the disk.
 
-    And what was written is on the disk then, and does not get there while they are measured.
+    The most memory that this one had would count for crawls that it starts.
     """
-    process = multiprocessing.get_context("spawn").Process(target=fill, args=(folder, n_pages, port))
+    process = multiprocessing.get_context("spawn").Process(target=fill_file, args=(folder, n_pages, port))
     process.start()
     process.join()
     if process.exitcode:
@@ -285,12 +284,18 @@ def fill_apart(folder: Path, n_pages: int, port: int) -> None:
     os.sync()
 
 
-def fill(folder: Path, n_pages: int, port: int) -> None:
-    """Write a store of many pages, each crawled a few times and a third announced, as a long crawl would leave it."""
-    store = Store.open(f"sqlite:///{folder / 'bench.db'}", "bench")
+def fill_file(folder: Path, n_pages: int, port: int) -> None:
+    """Write an SQLite file of many pages."""
+    with closing(Store.open(f"sqlite:///{folder / 'bench.db'}", "bench")) as store:
+        fill(store, min(n_pages, _WRITTEN_ONE_BY_ONE), port)
+    _multiply(folder / "bench.db", n_pages)
+
+
+def fill(store: Store, n_pages: int, port: int) -> None:
+    """Write pages, each crawled a few times and a third announced, as a long crawl would leave them."""
     rng = np.random.default_rng(1)
     now = time.time()
-    for start in range(0, min(n_pages, _WRITTEN_ONE_BY_ONE), 50_000):
+    for start in range(0, n_pages, 50_000):
         numbers = range(start, min(start + 50_000, n_pages))
         batch = Batch(since=now)
         batch.sources[0] = Source(0, "ping", "127.0.0.1", "127.0.0.1")
@@ -328,8 +333,6 @@ def fill(folder: Path, n_pages: int, port: int) -> None:
         batch.columns["log_likelihood"] = learned_rows(DEFAULT_GRID, np.exp(rng.normal(np.log(1e-5), 1.7, n)))[0]
         batch.grid = grid_id(DEFAULT_GRID)
         store.save(batch)
-    store.close()
-    _multiply(folder / "bench.db", n_pages)
 
 
 def _multiply(database: Path, n_pages: int) -> None:
@@ -354,28 +357,19 @@ def _multiply(database: Path, n_pages: int) -> None:
 def rate(bandwidth: float, seconds: int) -> None:
     """R held for a minute, alone and beside a re-plan over a million pages and a sitemap of 50,000 entries."""
     print(f"\nR = {bandwidth:g}/s for {seconds} s")
-    with _server() as port, tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        settings = _ours(folder, f"{bandwidth}/s", seconds)
-        record = _crawl(folder, {"n": 2000, "port": port}, settings)
+    held = f"{bandwidth}/s"
+    with _place() as (folder, port):
+        record = _crawl(folder, {"n": 2000, "port": port}, _ours(folder, held, seconds))
         print(_rate_line("crawlsched", record, bandwidth))
-    with _server() as port, tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    with _place() as (folder, port):
         delayed = {"DOWNLOAD_DELAY": 20 / bandwidth, "DOWNLOAD_DELAY_JITTER": 0, "CONCURRENT_REQUESTS": 1000}
-        n = int(bandwidth * seconds)
-        record = _crawl(folder, {"n": n, "port": port}, delayed)
+        record = _crawl(folder, {"n": int(bandwidth * seconds), "port": port}, delayed)
         print(_rate_line("plain Scrapy, DOWNLOAD_DELAY = 20/R on 20 hosts", record, bandwidth))
-    with _server() as port, tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    with _place() as (folder, port):
         fill_apart(folder, 1_000_000, port)
-        settings = _ours(
-            folder,
-            f"{bandwidth}/s",
-            seconds,
-            CRAWLSCHED_SOURCE_URLS=f"http://127.0.0.1:{port}/sitemap.xml",
-            CRAWLSCHED_SOURCE_INTERVAL=20,
-        )
-        record = _crawl(folder, {"n": 0, "port": port}, settings)
+        sitemap = {"SOURCE_URLS": f"http://127.0.0.1:{port}/sitemap.xml", "SOURCE_INTERVAL": 20}
+        settings = {f"CRAWLSCHED_{name}": value for name, value in sitemap.items()}
+        record = _crawl(folder, {"n": 0, "port": port}, _ours(folder, held, seconds, **settings))
         print(_rate_line("crawlsched, 1,000,000 pages, re-plans, sitemap", record, bandwidth))
         stats = record["stats"]
         print(
@@ -384,14 +378,17 @@ def rate(bandwidth: float, seconds: int) -> None:
         )
 
 
-def _find_pages(folder: Path) -> int:
-    """Let a crawl find the pages that others visit above their ceiling; return the port of their site.
+@contextmanager
+def _found_pages() -> Iterator[tuple[Path, int]]:
+    """Let a crawl find the pages that others visit above their ceiling; give its folder and the port of their site.
 
     Scrapy takes one request of start() in each turn of the event loop, and above the ceiling a turn sends many.
     """
-    with _server() as port:
-        _crawl(folder, {"n": 2000, "port": port}, _ours(folder, "250/s", 20))
-    return port
+    with tempfile.TemporaryDirectory() as name:
+        with _place() as (folder, port):
+            _crawl(folder, {"n": 2000, "port": port}, _ours(folder, "250/s", 20))
+            shutil.copy(folder / "bench.db", name)
+        yield Path(name), port
 
 
 def ceiling(seconds: int) -> None:
@@ -401,9 +398,7 @@ def ceiling(seconds: int) -> None:
     """
     n = int(seconds / 2 / _TURN)
     print("\nR above the ceiling, 20 hosts x 8 connections, everything persisted")
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        port = _find_pages(folder)
+    with _found_pages() as (folder, port):
         rates, n_before = _compared(folder, port, n, n)
         _print_ratio("", rates[n_before:], 0.92)
 
@@ -416,9 +411,8 @@ def ceiling_of_many(n_pages: int) -> None:
     """
     print(f"\nThe same over {n_pages:,} pages")
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        with _server() as port:
-            fill_apart(folder, n_pages, port)
+        folder, port = Path(name), free_port()
+        fill_apart(folder, n_pages, port)
         title = f" over {n_pages:,} pages"
         rates, n_before = _compared(folder, port, 15, 30)
         _print_ratio(f"{title}, while a plan is put in force", rates[10:n_before], 0.85)
@@ -449,15 +443,15 @@ def _compared(store: Path, number: int, least: int, further: int) -> tuple[Float
         How many turns each were taken until then.
     """
     limits = {"CONCURRENT_REQUESTS": 160, "CLOSESPIDER_TIMEOUT": 0}
-    with _server(number) as port, tempfile.TemporaryDirectory() as name:
-        folders = {kind: Path(name) / kind for kind in ("plain", "ours")}
-        for folder in folders.values():
-            folder.mkdir()
+    with _place(number) as (folder, port):
+        folders = {kind: folder / kind for kind in ("plain", "ours")}
+        for own in folders.values():
+            own.mkdir()
         shutil.copy(store / "bench.db", folders["ours"])
         settings = {"plain": limits, "ours": {**_ours(folders["ours"], "5000/s", 0), **limits}}
         crawls = {
-            kind: _begun(folder, {"n": 10**9 * (kind == "plain"), "port": port}, settings[kind])
-            for kind, folder in folders.items()
+            kind: _begun(own, {"n": 10**9 * (kind == "plain"), "port": port}, settings[kind])
+            for kind, own in folders.items()
         }
         turns: dict[str, list[tuple[float, float]]] = {kind: [] for kind in crawls}
         while len(turns["ours"]) < least or not (folders["ours"] / "in_force").exists():
@@ -468,7 +462,7 @@ def _compared(store: Path, number: int, least: int, further: int) -> tuple[Float
         for crawl in crawls.values():
             crawl.send_signal(signal.SIGTERM)
             crawl.send_signal(signal.SIGCONT)
-        times = {kind: np.array(_record(folder, crawls[kind])["times"]) for kind, folder in folders.items()}
+        times = {kind: np.array(_record(own, crawls[kind])["times"]) for kind, own in folders.items()}
     return np.transpose([_rates(times[kind], turns[kind]) for kind in ("plain", "ours")]), n_before
 
 
@@ -516,24 +510,19 @@ def parts(seconds: int) -> None:
     In the second half of each crawl.
     """
     print("\nCPU a visit with R above the ceiling, ms")
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        port = _find_pages(folder)
+    with _found_pages() as (folder, port):
         for kind in ("plain", "ours"):
             _parts_of(_sampled(folder, port, kind, seconds), kind)
 
 
 def _sampled(store: Path, number: int, kind: str, seconds: int) -> dict[str, Any]:
     """Crawl above the ceiling, plain or with a copy of a store, and take samples in the second half."""
-    limits = {"CONCURRENT_REQUESTS": 160, "CLOSESPIDER_TIMEOUT": seconds}
-    with _server(number) as port, tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        settings, n = limits, 1000 * seconds
+    settings, n = {"CONCURRENT_REQUESTS": 160, "CLOSESPIDER_TIMEOUT": seconds}, 1000 * seconds
+    with _place(number) as (folder, port):
         if kind == "ours":
-            settings, n = {**_ours(folder, "5000/s", seconds), **limits}, 0
+            settings, n = {**_ours(folder, "5000/s", seconds), **settings}, 0
             shutil.copy(store / "bench.db", folder)
-        arguments = {"n": n, "port": port}
-        return _crawl(folder, arguments, settings, BENCH_PARTS=str(seconds // 2))
+        return _crawl(folder, {"n": n, "port": port}, settings, BENCH_PARTS=str(seconds // 2))
 
 
 def _parts_of(record: dict[str, Any], kind: str) -> None:
@@ -558,15 +547,13 @@ def large(n_pages: int, seconds: int, folder: Path) -> None:
     """R = 200/s over ten million pages with everything persisted: rate, lateness of the event loop, and opening."""
     print(f"\nR = {_LARGE_RATE:g}/s for {seconds} s over {n_pages:,} pages")
     known = folder / "port"
-    with _server(int(known.read_text()) if known.exists() else 0) as port:
+    with _place(int(known.read_text()) if known.exists() else 0) as (_, port):
         if not known.exists():
             begun = time.monotonic()
             fill_apart(folder, n_pages, port)
             known.write_text(str(port))
             print(f"    the store was filled in {time.monotonic() - begun:.0f} s; it stays in {folder}")
-        arguments = {"n": 0, "port": port}
-        ours = _ours(folder, f"{_LARGE_RATE}/s", seconds)
-        record = _crawl(folder, arguments, ours)
+        record = _crawl(folder, {"n": 0, "port": port}, _ours(folder, f"{_LARGE_RATE}/s", seconds))
         memory, peak = (record[name] / n_pages for name in ("memory", "peak_memory"))
         print(
             f"    first dispatch after {record['first_dispatch']:.1f} s; {memory:.0f} bytes a page in the whole "

@@ -14,17 +14,17 @@ import sqlite3
 import sys
 import tempfile
 import time
-from contextlib import closing, suppress
+from contextlib import closing
 from itertools import count
 from pathlib import Path
-from typing import NamedTuple
 
+import numpy as np
 import psutil
-from aiohttp import web
 
 from crawlsched.store import schema
 from tests.crawling import Project
 from tests.site import Site
+from tests.waiting import wait_until
 
 PAGES = 400
 
@@ -32,11 +32,7 @@ PAGES = 400
 def site_of_changing_pages() -> tuple[Site, list[str]]:
     """Make a site whose pages are others at every tenth visit."""
     site, numbers = Site(), count()
-
-    def page(request: web.Request) -> web.Response:
-        return web.Response(text=f"<p>{request.path} {next(numbers) // 10}</p>", content_type="text/html")
-
-    site.default = page
+    site.default = lambda request: f"<p>{request.path} {next(numbers) // 10}</p>"
     return site, [f"/{number}" for number in range(PAGES)]
 
 
@@ -48,8 +44,8 @@ def crash_loop(kills: int, seed: int = 1) -> None:
         project = Project(Path(folder), urls, seconds=0)
         refused, n_pages = 0, 0
         for _ in range(kills):
-            process = project.start()
-            project.wait_for_log("Spider opened", timeout=60.0)
+            process, before = project.start(), len(site.times)
+            wait_until(lambda before=before: len(site.times) > before, 60.0)
             time.sleep(rng.uniform(0.5, 6.0))
             crawl = project.kill(process)
             refused += "cannot start" in crawl.log
@@ -60,52 +56,29 @@ def crash_loop(kills: int, seed: int = 1) -> None:
         print(f"{kills} kills: {refused} starts refused, {n_pages} pages, the database is sound after each")
 
 
-class Look(NamedTuple):
-    """What a crawl holds at a moment; `database` in bytes, as its readers see it, with what is still in the log."""
-
-    minute: float
-    rss: float
-    descriptors: int
-    threads: int
-    database: int
-    visits: int
-
-
 def soak(minutes: float) -> None:
-    """Crawl for long, and look twenty times."""
+    """Crawl for long, and look twenty times what the crawl holds and what is stored."""
     site, paths = site_of_changing_pages()
+    looks: list[tuple[float, ...]] = []
     with site, tempfile.TemporaryDirectory() as folder:
-        urls = [site.url(path) for path in paths]
-        project = Project(Path(folder), urls, seconds=int(60 * minutes))
+        project = Project(Path(folder), [site.url(path) for path in paths], seconds=int(60 * minutes))
         process = project.start()
-        watched, began = psutil.Process(process.pid), time.monotonic()
-        looks: list[Look] = []
-        print("minutes      RSS MB   descriptors   threads   database MB   visits")
+        watched, ends = psutil.Process(process.pid), time.monotonic() + 60.0 * minutes
+        print("  RSS MB   descriptors   threads   database MB   visits")
         while process.poll() is None:
             time.sleep(3.0 * minutes)
-            with suppress(psutil.NoSuchProcess):
-                with watched.oneshot():
-                    rss, descriptors = watched.memory_info().rss / 2**20, watched.num_fds()
-                    threads = watched.num_threads()
-                if not rss or time.monotonic() - began > 60.0 * minutes:  # it ends, or has just ended
-                    continue
-                minute = (time.monotonic() - began) / 60.0
-                look = Look(minute, rss, descriptors, threads, _size(Path(folder) / "crawl.db"), len(site.times))
-                looks.append(look)
-                print(
-                    f"{look.minute:7.1f} {look.rss:11.1f} {look.descriptors:13d} {look.threads:9d} "
-                    f"{look.database / 2**20:13.1f} {look.visits:8d}",
-                    flush=True,
-                )
+            if time.monotonic() < ends:
+                memory, size = watched.memory_info().rss / 2**20, _size(Path(folder) / "crawl.db") / 2**20
+                n_files, n_threads, n_visits = watched.num_fds(), watched.num_threads(), len(site.times)
+                looks.append((memory, n_files, n_threads, size, n_visits))
+                print(f"{memory:8.1f} {n_files:13d} {n_threads:9d} {size:13.1f} {n_visits:8d}", flush=True)
         project.finish(process, timeout=60.0)
-    late = [look for look in looks if look.minute > minutes / 2]
-    first, last = late[0], late[-1]
-    most, least = (bound(look.rss for look in late) for bound in (max, min))
-    descriptors, threads = ({look[field] for look in late} for field in (2, 3))
+    late = np.array(looks[len(looks) // 2 :])
+    least, most, grown = late.min(axis=0), late.max(axis=0), late[-1] - late[0]
     print(
-        f"second half: RSS {least:.1f} to {most:.1f} MB ({most / least - 1:.2%}), "
-        f"descriptors {sorted(descriptors)}, threads {sorted(threads)}, "
-        f"{(last.database - first.database) / (last.visits - first.visits):.0f} bytes of the database a visit"
+        f"second half: RSS {least[0]:.1f} to {most[0]:.1f} MB ({most[0] / least[0] - 1:.2%}), "
+        f"descriptors {least[1]:g} to {most[1]:g}, threads {least[2]:g} to {most[2]:g}, "
+        f"{2**20 * grown[3] / grown[4]:.0f} bytes of the database a visit"
     )
 
 

@@ -22,40 +22,27 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from random import Random
-from socket import socket
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scrapy.utils.python import global_object_name
 from scrapy.utils.request import RequestFingerprinter
-from sqlalchemy import create_engine, text
+from sqlalchemy import Row, create_engine, text
 
 from crawlsched.sharing import shard_of
 from crawlsched.store import schema
 from crawlsched.store.database import Database
 from crawlsched.store.members import SharedCollection
 from tests import children
-from tests.crawling import Project
+from tests.crawling import Project, spider
 from tests.integration.refresh.processes import asked, process
 
 N_SHARDS, N_MEMBERS, PAGES_PER_SHARD, RATE, LOWER_RATE = 16, 8, 100_000, 60.0, 40.0
 EVERY = 20.0
 KINDS = "kill", "stop", "restart", "bandwidth", "end"
-SPIDER = """
-import scrapy
-
-class Spider(scrapy.Spider):
-    name = "test"
-
-    async def start(self):
-        return
-        yield
-
-    def parse(self, response):
-        pass
-"""
 # Put before the spider of every second process: to the others it is on a machine of its own.
 ELSEWHERE = """
 from crawlsched.store import lease
@@ -81,44 +68,17 @@ SELECT CAST(extract(epoch FROM clock_timestamp()) AS float8) AS at, (SELECT rate
 """
 
 
-class Seen(NamedTuple):
-    """The database at a moment: rate, sum of grants, of each shard its owner, its epoch, and whether it is crawled."""
-
-    at: float
-    rate: float
-    granted: float
-    pids: list[int | None]
-    epochs: list[int]
-    ready: list[bool]
-
-
-class Fault(NamedTuple):
-    """What was done, when, to which process, and for how many seconds."""
-
-    at: float
-    kind: str
-    pid: int | None = None
-    seconds: float = 0.0
-
-
-def is_elsewhere(name: str) -> bool:
-    """Say whether a process is on a machine of its own."""
-    return int(name[1:]) % 2 == 1
-
-
 class Ring:
     """Processes of one crawl, their site and their server."""
 
     def __init__(self, folder: Path, server: Any) -> None:
         self.folder, self.server, self.url = folder, server, server.get_uri()
-        with socket() as found:
-            found.bind(("127.0.0.1", 0))
-            self.port = found.getsockname()[1]
         self.log = folder / "site.log"
+        self.port = children.serve("tests.many_hosts", self.log, PAGES_PER_SHARD, *HOSTS)
         self.names: dict[int, str] = {}
-        self.samples: list[Seen] = []
+        self.samples: list[Row[Any]] = []
         self.running: list[subprocess.Popen[str]] = []
-        self.faults: list[Fault] = []
+        self.lowered: list[float] = []
         self.engine = create_engine(self.url.replace("postgresql:", "postgresql+psycopg:"), pool_pre_ping=True)
         self._ends = threading.Event()
         self._watch = threading.Thread(target=self._sample, daemon=True)
@@ -142,21 +102,16 @@ class Ring:
         with database.at_once() as connection:
             connection.execute(text("ANALYZE pages"))
         database.close()
-
-    def start_site(self) -> None:
-        """Serve the pages."""
-        command = (sys.executable, "-m", "tests.many_hosts", self.port, self.log, PAGES_PER_SHARD, *HOSTS)
-        site = children.start(*command, stdout=subprocess.PIPE)
-        site.stdout.readline()
         self._watch.start()
 
     def start_crawl(self) -> None:
         """Start one more process of the crawl."""
-        name = f"m{len(self.names)}"
+        number = len(self.names)
+        name = f"m{number}"
         (self.folder / name).mkdir()
         project = Project(
             self.folder / name,
-            ELSEWHERE.format(name=name) + SPIDER if is_elsewhere(name) else SPIDER,
+            spider([], before=ELSEWHERE.format(name=name) if number % 2 else ""),
             database_url=self.url,
             shards=N_SHARDS,
             bandwidth=f"{RATE}/s",
@@ -171,7 +126,7 @@ class Ring:
     def _sample(self) -> None:
         while not self._ends.wait(0.1):
             with suppress(Exception), self.engine.connect() as connection:  # the server is being restarted
-                self.samples.append(Seen(*connection.execute(text(_SEEN)).one()))
+                self.samples.append(connection.execute(text(_SEEN)).one())
 
     def is_settled(self) -> bool:
         """Whether each process has shards, and all of them are loaded."""
@@ -181,27 +136,23 @@ class Ring:
     def strike(self, kind: str, rng: Random) -> None:
         """Do what a fault of this kind is, and begin to mend it."""
         crawl = self.running[rng.randrange(len(self.running))]
-        at = time.time()
         if kind == "stop":
-            seconds = rng.uniform(1.0, 20.0)
             crawl.send_signal(signal.SIGSTOP)
-            threading.Timer(seconds, crawl.send_signal, (signal.SIGCONT,)).start()
-            self.faults.append(Fault(at, kind, crawl.pid, seconds))
+            threading.Timer(rng.uniform(1.0, 20.0), crawl.send_signal, (signal.SIGCONT,)).start()
         elif kind == "restart":
             user = {} if self.server.system_user is None else {"user": self.server.system_user}
             command = [self.server.bin_path / "pg_ctl", "-w", "-D", self.server.pgdata, "-m", "immediate", "restart"]
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **user)
-            self.faults.append(Fault(at, kind, None, time.time() - at))
         elif kind == "bandwidth":
             rate = LOWER_RATE if self.samples[-1].rate == RATE else RATE
+            if rate == LOWER_RATE:
+                self.lowered.append(time.time())
             database = Database(self.url)
             SharedCollection.open(database, "test").set_rate(rate)
             database.close()
-            self.faults.append(Fault(at, f"bandwidth {rate:g}"))
         else:
             crawl.send_signal(signal.SIGKILL if kind == "kill" else signal.SIGTERM)
             self.running.remove(crawl)
-            self.faults.append(Fault(at, kind, crawl.pid))
             threading.Timer(6.0, self.start_crawl).start()
 
     def end(self) -> None:
@@ -228,7 +179,6 @@ def faults(minutes: float = 20.0, seed: int = 1) -> None:
         begun = time.time()
         ring.fill()
         print(f"{N_SHARDS * PAGES_PER_SHARD:,} pages in {time.time() - begun:.0f} s; files: {folder}", flush=True)
-        ring.start_site()
         for _ in range(N_MEMBERS):
             ring.start_crawl()
         while not ring.is_settled():
@@ -247,13 +197,6 @@ def faults(minutes: float = 20.0, seed: int = 1) -> None:
         ring.end()
         Judge(ring, begin, end).say()
         server.cleanup()
-
-
-class Blamed(NamedTuple):
-    """What was lost with faults of one kind: how many there were, and how long before them each lost visit was made."""
-
-    n_faults: int
-    before: list[float]
 
 
 def n_out_of_order(owners: Sequence[str], requests: Sequence[str]) -> int:
@@ -288,26 +231,22 @@ class Judge:
 
     def say(self) -> None:
         """Print everything."""
-        print(
-            f"{len(self.ring.faults)} faults in {(self.end - self.begin) / 60:.1f} minutes, {len(self.log):,} requests"
-        )
+        print(f"{(self.end - self.begin) / 60:.1f} minutes with a fault every {EVERY:g} s, {len(self.log):,} requests")
         self.grants()
         self.rate()
         self.stored()
         self.in_order()
 
-    def rates(self, at: float, back: float) -> tuple[float, float]:
-        """Return the lowest and the highest rate that was set in the seconds before a moment."""
+    def rate_before(self, at: float) -> float:
+        """Return the highest rate that was set in the 14 seconds before a moment."""
         samples = self.ring.samples
-        first = max(bisect_right(samples, at - back, key=lambda seen: seen.at) - 1, 0)
-        some = [seen.rate for seen in samples[first : max(bisect_right(samples, at, key=lambda s: s.at), first + 1)]]
-        return min(some), max(some)
+        first, last = (bisect_right(samples, moment, key=lambda seen: seen.at) for moment in (at - 14.0, at))
+        return max(seen.rate for seen in samples[max(first - 1, 0) : max(last, 1)])
 
     def grants(self) -> None:
         """The sum of grants that have not expired, at each sample."""
         above = [seen for seen in self.ring.samples if seen.granted > seen.rate * (1 + 1e-9)]
-        lowered = [fault.at for fault in self.ring.faults if fault.kind == f"bandwidth {LOWER_RATE:g}"]
-        late = [min((seen.at - at for at in lowered if at <= seen.at), default=np.inf) for seen in above]
+        late = [min((seen.at - at for at in self.ring.lowered if at <= seen.at), default=np.inf) for seen in above]
         print(
             f"sum of grants above the rate: {len(above)} of {len(self.ring.samples):,} samples"
             + (f", the last {max(late):.1f} s after the rate was lowered" if above else "")
@@ -318,7 +257,7 @@ class Judge:
         times, most = self.times, 0.0
         for last, at in enumerate(times):
             n = last + 1 - bisect_left(times, at - 10.0)
-            allowed = 1.02 * 10.0 * self.rates(at, 14.0)[1] + N_MEMBERS
+            allowed = 1.02 * 10.0 * self.rate_before(at) + N_MEMBERS
             most = max(most, n / allowed)
         samples = [seen for seen in self.ring.samples if self.begin <= seen.at <= self.end]
         moments = [seen.at for seen in samples]
@@ -327,64 +266,31 @@ class Judge:
         print(f"most requests in any 10 s: {most:.3f} of 1.02 R + members; used of the rate: {n / meant:.1%}")
 
     def stored(self) -> None:
-        """Each request and the visit that is stored of it."""
-        n_twice = len(self.rows) - len(set(self.rows))
+        """Each request and the visit that is stored of it, which was made before the page was asked for again."""
         kept: dict[tuple[int, int], list[float]] = defaultdict(list)
         for shard, page, at in self.rows:
             kept[shard, page].append(at)
-        lost: dict[str, list[float]] = defaultdict(list)
-        unasked = 0
-        requests: dict[tuple[int, int], list[tuple[float, str]]] = defaultdict(list)
-        for at, shard, page, name in self.log:
-            requests[shard, page].append((at, name))
-        for key, asked_at in requests.items():
-            left = list(kept.pop(key, []))
-            for (at, name), until in zip(asked_at, [*[next_at for next_at, _ in asked_at[1:]], np.inf], strict=True):
-                of_this = [time for time in left if at - 0.05 <= time < until - 0.05]
-                if of_this:
-                    left.remove(of_this[0])
-                else:
-                    lost[name].append(at)
-            unasked += len(left)
-        unasked += sum(map(len, kept.values()))
-        print(f"visits stored: {len(self.rows):,}; twice, or without a request: {n_twice + unasked}")
-        for kind, found in sorted(self.blamed(lost).items()):
-            print(
-                f"lost with {found.n_faults} faults ({kind}): {len(found.before)} visits, of which the oldest was made "
-                f"{max(found.before, default=0.0):.2f} s before"
-            )
-
-    def blamed(self, lost: dict[str, list[float]]) -> "dict[str, Blamed]":
-        """Give each lost visit to what befell its process, or all, next to it."""
-        found = {
-            kind: Blamed(sum(f.kind == kind for f in self.ring.faults), []) for kind in ("kill", "stop", "restart")
-        }
-        for name, times in lost.items():
-            of_it = [
-                fault
-                for fault in self.ring.faults
-                if fault.kind in found and (fault.pid is None or self.ring.names[fault.pid] == name)
-            ]
-            for at in times:
-                if of_it:
-                    fault = min(of_it, key=lambda fault: abs(fault.at - at))
-                    found[fault.kind].before.append(fault.at - at)
-        return found
-
-    def owners(self, shard: int) -> list[str]:
-        """Return the owners of a shard, one after the other."""
-        found: dict[int, str] = {}
-        for seen in self.ring.samples:
-            if (pid := seen.pids[shard]) is not None:
-                found.setdefault(seen.epochs[shard], self.ring.names[pid])
-        return [found[epoch] for epoch in sorted(found)]
+        requests: dict[tuple[int, int], list[float]] = defaultdict(list)
+        for at, shard, page, _ in self.log:
+            requests[shard, page].append(at)
+        found = 0
+        for page, times in requests.items():
+            for at, until in pairwise([*times, np.inf]):
+                found += any(at - 0.05 <= time < until - 0.05 for time in kept[page])
+        print(
+            f"visits stored: {len(self.rows):,}; twice, or without a request: {len(self.rows) - found}; "
+            f"lost: {len(self.log) - found}"
+        )
 
     def in_order(self) -> None:
         """Whether any request of an older owner came after one of a newer owner of that shard."""
         wrong = 0
         for shard in range(N_SHARDS):
+            owners = {
+                seen.epochs[shard]: self.ring.names[pid] for seen in self.ring.samples if (pid := seen.pids[shard])
+            }
             requests = [name for _, of, _, name in self.log if of == shard]
-            wrong += n_out_of_order(self.owners(shard), requests)
+            wrong += n_out_of_order([owners[epoch] for epoch in sorted(owners)], requests)
         print(f"requests out of the order of epochs: {wrong}")
 
 

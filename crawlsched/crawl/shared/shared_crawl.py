@@ -296,8 +296,7 @@ class SharedCrawl:
             if new.variant is None:
                 data = batch.templates.get(new.template or b"")
                 template = RequestTemplate(dict(data)) if data else None
-                importance = self._refresher.admission.importance(new.url, {}, None)
-                page = FoundPage(new.url, new.request_fingerprint, new.host, importance, template, new.depth)
+                page = FoundPage(new.url, new.request_fingerprint, new.host, None, template, new.depth)
                 row = self.handing_over.row(new.host, FOUND, to_data(page), now, of=None)
                 if row is not None:
                     self._membership.hand_over(row)

@@ -42,9 +42,9 @@ def test_sitemaps_that_a_site_names_lead_nowhere_that_the_spider_does_not_allow(
     assert stat.S_IMODE(os.stat(tmp_path / "crawl.db").st_mode) == 0o600
 
 
-# A name server whose answer for what begins with "changes" is another one at each question.
+# A name server whose answer for what begins with "changes" is another one at each question; Scrapy keeps the first.
 NAMES = """
-from scrapy.resolver import CachingThreadedResolver
+from scrapy.resolver import CachingThreadedResolver, dnscache
 from twisted.internet import defer
 
 
@@ -52,9 +52,11 @@ class Resolver(CachingThreadedResolver):
     asked = dict()
 
     def getHostByName(self, name, timeout=()):
+        if name in dnscache:
+            return defer.succeed(dnscache[name])
         Resolver.asked[name] = n_asked = Resolver.asked.get(name, 0) + 1
         is_inner = name.startswith("inner") or (name.startswith("changes") and n_asked % 2 == 0)
-        return defer.succeed("127.0.0.3" if is_inner else "127.0.0.1")
+        return defer.succeed(self._cache_result("127.0.0.3" if is_inner else "127.0.0.1", name))
 """
 
 

@@ -7,32 +7,30 @@ from itertools import count
 from tests.crawling import YIELDS, Project, spider
 from tests.waiting import wait_until
 
-# Everything that a timer, a callback or a job of a crawl calls, by the flow that it belongs to.
+# Everything that a timer, a callback or a job of a crawl calls, by whose it is.
 CALLS = [
-    *("store.reading.Reader.facts", "store.store.Store.prepared", "crawl.commands.pending"),
-    *("store.lease.Lease.heartbeat", "store.write_behind.WriteBehind.submit"),
-    *("store.write_behind.WriteBehind.facts", "store.write_behind.WriteBehind.oldest_unsaved_at"),
-    *("planner.planner.Planner.pick", "planner.planner.Planner.columns", "planner.planner.Planner.peek"),
-    *("frontier.frontier.Frontier.release_host", "frontier.frontier.Frontier.waits_for_host"),
-    *("frontier.frontier.Frontier.next_event", "planner.planner.Planner.crawled", "planner.planner.Planner.failed"),
-    *("frontier.frontier.Frontier.pick", "frontier.frontier.Frontier.peek"),
-    *("crawl.unsaved.Unsaved.take", "crawl.unsaved.Unsaved.observation", "crawl.unsaved.Unsaved.page"),
-    *("crawl.collection.Collection.facts_of", "crawl.collection.Collection.flush"),
-    *("crawl.collection.Collection.read_ahead", "crawl.collection.Collection.put_facts"),
-    *("crawl.collection.Collection.must_wait", "crawl.side_thread.Aside.collect"),
-    *("crawl.visits.Visits.open", "crawl.visits.Visits.resolve", "crawl.visits.Visits.older_than"),
-    *(
-        "crawl.dispatcher.Dispatcher.next_source",
-        "crawl.dispatcher.Dispatcher.next_probe",
-        "crawl.dispatcher.Dispatcher.validators",
-    ),
-    *(
-        "crawl.dispatcher.Dispatcher.reading",
-        "crawl.responses.Responses._crawled",
-        "crawl.visits.VisitEnds.end",
-    ),
-    *("crawl.refresher.Refresher.status", "crawl.rate.CrawlRate.follow_hours"),
-    *("crawl.rate.CrawlRate.count_slots", "slot_clock.SlotClock.take", "crawl.sources.Sources.next_due"),
+    f"{owner}.{name}"
+    for owner, names in {
+        "store.reading.Reader": "facts",
+        "store.store.Store": "prepared",
+        "store.lease.Lease": "heartbeat",
+        "store.write_behind.WriteBehind": "submit facts oldest_unsaved_at",
+        "planner.planner.Planner": "pick columns peek crawled failed",
+        "frontier.frontier.Frontier": "release_host waits_for_host next_event pick peek",
+        "slot_clock.SlotClock": "take",
+        "crawl.commands": "pending",
+        "crawl.unsaved.Unsaved": "take observation page",
+        "crawl.collection.Collection": "facts_of flush read_ahead put_facts must_wait",
+        "crawl.side_thread.Aside": "collect",
+        "crawl.visits.Visits": "open resolve older_than",
+        "crawl.visits.VisitEnds": "end",
+        "crawl.dispatcher.Dispatcher": "next_source next_probe validators reading",
+        "crawl.responses.Responses": "_crawled",
+        "crawl.refresher.Refresher": "status",
+        "crawl.rate.CrawlRate": "follow_hours count_slots",
+        "crawl.sources.Sources": "next_due",
+    }.items()
+    for name in names.split()
 ]
 
 ERRORS = ("MemoryError", "StoreError", "OSError")

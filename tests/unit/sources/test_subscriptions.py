@@ -3,7 +3,7 @@
 import pytest
 
 from crawlsched.change_signals import Hubs, linked_hubs, read_sitemap
-from crawlsched.crawl.subscriptions import Subscription, discovered, is_reachable_hub, kept, subscription_of
+from crawlsched.crawl.subscriptions import Subscription, discovered, kept, subscription_of
 from crawlsched.store import Source
 
 FEED = "https://a.example/feed"
@@ -35,20 +35,12 @@ def test_link_headers_name_hubs_in_every_way_of_writing_them() -> None:
 
 
 def test_what_was_discovered_is_kept_until_it_is_another() -> None:
-    """Another hub or name is another subscription; a reading that says the same changes nothing."""
+    """Another hub or name is another subscription; what says the same changes nothing. It is due once a day."""
     quality = discovered({"announced": 5}, Hubs([HUB], None), FEED)
     held = kept(quality, Subscription(HUB, FEED, asked_at=5.0))
     assert discovered(held, Hubs([HUB], None), FEED) == held
     assert discovered({}, Hubs(), FEED) == {}
     source = Source(0, "sitemap", FEED, "a.example", quality=discovered(held, Hubs([HUB], f"{FEED}/"), FEED))
     assert subscription_of(source) == Subscription(HUB, f"{FEED}/")
-
-
-@pytest.mark.parametrize(
-    "hub", ["http://127.0.0.1/", "http://[::1]/", "http://169.254.169.254/", "http://10.1.1.1/", "http://localhost:80/",
-            "http://printer/", "http://db.internal./"]
-)  # fmt: skip
-def test_a_feed_cannot_have_the_crawl_ask_machines_of_its_own_network(hub: str) -> None:
-    """Unless the feed is on one itself."""
-    assert not is_reachable_hub(hub, FEED)
-    assert is_reachable_hub(hub, "http://127.0.0.1:8000/feed")
+    renewed = subscription_of(Source(0, "sitemap", FEED, "a.example", quality=held))
+    assert [renewed.is_due(now) for now in (5.0, 86_404.0, 86_405.0)] == [False, False, True]
