@@ -267,7 +267,6 @@ INDEX = TEN.replace(b"urlset>", b"sitemapindex>").replace(b"url>", b"sitemap>")
         (b"<urlset>" + b"<a>" * 100_000, {}, 0, {"too-deep"}),
         (b"<urlset><url>" + b"<a>" * 100_000, {}, 0, {"too-deep"}),
     ],
-    ids=str,
 )
 def test_what_lies_beyond_a_limit_is_refused_by_name(
     body: bytes, limit: dict[str, int], n: int, kinds: set[str]
