@@ -193,7 +193,6 @@ class Polls:
         """Take in the sitemaps that an index or a robots.txt names, some at a time; read those whose date is new."""
         source, children = self._sources[number], read.document.children
         named_by = source.host if source.kind == "robots" else None
-        refused: list[str] = []
         for position, (url, lastmod) in enumerate(zip(children.url, children.lastmod, strict=True)):
             if position % _ENTRIES_AT_ONCE == _ENTRIES_AT_ONCE - 1:
                 yield
@@ -202,7 +201,7 @@ class Polls:
                 continue
             child_number = self._sources.number("sitemap", url)
             if child_number is None:
-                refused.append(url)
+                self._count("crawlsched/sources/problems/too-many-children")
                 continue
             if self._sources[child_number].parent != number:
                 continue  # two indexes name it, and the first one's dates count
@@ -210,10 +209,6 @@ class Polls:
             self._collection.unsaved.source(child, now)
             if known is not None and lastmod not in (None, child.read_lastmod):
                 self._sources.poll(known)
-        if refused:
-            problem = Problem("too-many-children", len(refused), refused[0])
-            self._report(source.url, problem)
-            read.document.problems.append(problem)
 
     def _take_over(
         self, number: int, read: SourceRead, validators: dict[str, str | None], now: float

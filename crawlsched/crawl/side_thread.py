@@ -114,7 +114,9 @@ class LongWork:
     Examples
     --------
     >>> work = LongWork(clock=lambda: 0.0, is_open=lambda: True, has_room=lambda: True)
+    >>> work.begin = lambda: print("somebody calls go_on from now on")
     >>> work.add(iter([None]))
+    somebody calls go_on from now on
     >>> work.go_on(0.001), work.has_work
     (False, False)
     """

@@ -38,7 +38,8 @@ class Sources:
     """
 
     def __init__(self, interval: float, most_of_a_host: int = MOST_OF_A_HOST) -> None:
-        self._interval = interval
+        #: Seconds between two polls of a new source.
+        self.interval = interval
         self._most_of_a_host = most_of_a_host
         self._n_of_host: Counter[str] = Counter()
         self._n_named_by_pages: Counter[str] = Counter()
@@ -50,11 +51,6 @@ class Sources:
         # By host, both in order; dictionaries so that no source waits twice, and a host that may not be asked holds up
         # nobody but its own, however many sitemaps an index of it lists.
         self._due: dict[str, dict[int, None]] = {}
-
-    @property
-    def interval(self) -> float:
-        """Seconds between two polls of a new source."""
-        return self._interval
 
     def named_by_page(self, number: int) -> Source:
         """Note that a page named a source; return the new row."""
@@ -106,8 +102,8 @@ class Sources:
                 self.describe(number, parent=numbers.get(source.parent))
             if source.kind in POLLED_KINDS:
                 at = source.next_poll_at or 0.0
-                is_of_other = at != _NEVER and source.quality.get("interval") != self._interval
-                self._wait_until(min(at, now + self._interval) if is_of_other else at, number)
+                is_of_other = at != _NEVER and source.quality.get("interval") != self.interval
+                self._wait_until(min(at, now + self.interval) if is_of_other else at, number)
         return numbers
 
     def drop(self, numbers: Iterable[int]) -> None:
@@ -184,8 +180,8 @@ class Sources:
             return self.describe(number, polled_at=now)
         if wait is None:
             waited = 0.0 if source.polled_at is None else now - source.polled_at
-            wait = min(_BACKOFF * max(waited, self._interval), max(self._interval, _LONGEST_INTERVAL))
-        quality = {**source.quality, "interval": self._interval}
+            wait = min(_BACKOFF * max(waited, self.interval), max(self.interval, _LONGEST_INTERVAL))
+        quality = {**source.quality, "interval": self.interval}
         changed = self.describe(number, polled_at=now, next_poll_at=now + wait, quality=quality, **changes)
         self._wait_until(now + wait, number)
         return changed
