@@ -69,20 +69,17 @@ class StoredPages:
     n_pages : int
     blocks : iterable of Block
         The pages, as `Store.load` gives them.
-    states : iterable of (ndarray, list of bytes)
-        Numbers of pages, and what the estimator knew of them.
     further : list
         What several sources say of the same pages, beginning with page and source.
     """
 
     n_pages: int
     blocks: Iterable[Block]
-    states: Iterable[tuple[NDArray[Any], list[bytes]]]
     further: list[tuple[int, int, *FurtherRow]]
 
     def at_once(self) -> StoredPages:
         """Return the same with all of it read, which another thread may do."""
-        self.blocks, self.states = list(self.blocks), list(self.states)
+        self.blocks = list(self.blocks)
         return self
 
 
@@ -101,14 +98,9 @@ def stored_pages(
         grid=planner.grid,
         n_rates=len(planner.posterior.rates),
         fingerprinter=fingerprinter,
+        estimator=planner.estimator,
     )
-    key = None if planner.learned is None else planner.learned.key
-    return StoredPages(
-        reader.count_pages(),
-        map(sound_pages, found),
-        [] if key is None else reader.estimator_states(key),
-        reader.further_sources(),
-    )
+    return StoredPages(reader.count_pages(), map(sound_pages, found), reader.further_sources())
 
 
 def load_pages(
@@ -140,6 +132,7 @@ def load_pages(
     planner.reserve(n_pages)
     numbers.reserve(n_pages)
     parts: list[NDArray[np.intp]] = []
+    n_strange = 0
     for block in stored.blocks:
         n = block["page"].size
         if not n:
@@ -150,25 +143,12 @@ def load_pages(
         planner.load({**block, "page": rows}, block["log_likelihood"], now)
         numbers.put(rows, block["page"])
         parts.append(rows)
+        n_strange += int(np.count_nonzero((block["n_crawls"] > 0) & ~block["has_estimator_state"]))
         yield block
     mine = None if rows_for is None else np.concatenate([np.empty(0, np.intp), *parts])
-    if planner.learned is not None:
-        _load_learned(stored, planner, now, numbers, mine)
+    if planner.learned is not None and n_strange:
+        logger.warning("%d pages are strange to the estimator; `crawlsched db refit` teaches it all visits.", n_strange)
     rows = numbers.rows(np.array([page for page, *_ in stored.further], np.int64), mine)
     known = zip(rows.tolist(), stored.further, strict=True)
     further = [(row, sources[of], *rest) for row, (_, of, *rest) in known if row >= 0 and of in sources]
     planner.load_further(further, now)
-
-
-def _load_learned(
-    stored: StoredPages, planner: Planner, now: float, numbers: PageNumbers, mine: NDArray[np.intp] | None
-) -> None:
-    """Load the rows of the estimator."""
-    n_known = 0
-    for pages, states in stored.states:
-        rows = numbers.rows(pages, mine)
-        planner.load_learned(rows[rows >= 0], [states[at] for at in np.flatnonzero(rows >= 0)], now)
-        n_known += pages.size
-    here = np.arange(planner.pages.n) if mine is None else mine
-    if n_known < here.size and np.count_nonzero(planner.pages.n_crawls[here]) > n_known:
-        logger.warning("The estimator is another one than before; `crawlsched db refit` teaches it all kept visits.")

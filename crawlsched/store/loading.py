@@ -64,8 +64,10 @@ def _joined(parts: Sequence[Arrays]) -> Arrays:
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
-def wanted_pages(key: tuple[int, int], grid: str, n_rates: int, fingerprinter: str | None) -> Select[Any]:
-    """Ask for all pages, in their order; for log-likelihoods of one grid, and which fingerprints another one made."""
+def wanted_pages(
+    key: tuple[int, int], grid: str, n_rates: int, fingerprinter: str | None, estimator: str | None
+) -> Select[Any]:
+    """Ask for all pages, in their order; for what one grid and estimator knew, and which fingerprints are of others."""
     table = models.pages
     is_usable = and_(table.c.grid == grid, func.length(table.c.log_likelihood) == 2 * n_rates)
     is_other = literal(False) if fingerprinter is None else table.c.request_fingerprinter != fingerprinter
@@ -74,6 +76,7 @@ def wanted_pages(key: tuple[int, int], grid: str, n_rates: int, fingerprinter: s
             *[table.c[name] for name in ("page", *_NUMBERS, "host", "request_fingerprint")],
             case((is_usable, table.c.log_likelihood)).label("log_likelihood"),
             is_other.label("other_fingerprinter"),
+            case((table.c.estimator == estimator, table.c.estimator_state)).label("estimator_state"),
         )
         .where(*own(table, key))
         .order_by(table.c.page)
@@ -95,6 +98,8 @@ def _arrays(columns: dict[str, Any], host_number: Callable[[str], Any], n_rates:
     likelihoods = np.frombuffer(b"".join([row or missing for row in rows]), dtype="<u2").astype(np.uint16, copy=False)
     arrays["log_likelihood"] = likelihoods.reshape(n, n_rates)
     arrays["other_fingerprinter"] = np.array(columns["other_fingerprinter"], dtype=bool)
+    arrays["estimator_state"] = np.array(columns["estimator_state"], dtype=object)
+    arrays["has_estimator_state"] = np.array([row is not None for row in columns["estimator_state"]], dtype=bool)
     return arrays
 
 

@@ -217,7 +217,7 @@ def test_another_estimator_is_said_to_need_the_visits(sqlite_url, caplog):
     opened(sqlite_url, now, estimator="naive").close(now)
     assert "db refit" not in caplog.text
     opened(sqlite_url, now, estimator="bias_reduced").close(now)
-    assert "`crawlsched db refit` teaches it all kept visits" in caplog.text
+    assert "4 pages are strange to the estimator; `crawlsched db refit` teaches it all visits" in caplog.text
 
 
 def test_by_default_no_estimator_costs_anything(sqlite_url):
