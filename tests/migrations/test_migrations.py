@@ -5,8 +5,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from alembic.autogenerate import compare_metadata
-from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import MetaData, Table, inspect, text
 
@@ -41,33 +39,15 @@ def described(url):
         }
 
 
-def differences(url) -> list[object]:
-    """Give Alembic's list of differences between a database and the models."""
-    with connected(url) as connection:
-        context = MigrationContext.configure(connection, opts={"version_table": schema.VERSION_TABLE})
-        return list(compare_metadata(context, metadata))
-
-
 def test_the_head_is_what_the_models_say(database_url):
-    """Alembic finds nothing to change, and every constraint and index is there, made at once or by the migrations."""
+    """Every column, constraint and index is there, made at once or by the migrations."""
     with connected(database_url) as connection:
         schema.migrate(connection)
-        assert differences(database_url) == []
         from_migrations = described(database_url)
         for table in [*metadata.sorted_tables, Table(schema.VERSION_TABLE, MetaData())]:
             table.drop(connection)
         metadata.create_all(connection)
     assert described(database_url) == from_migrations
-
-
-def test_a_difference_between_migrations_and_models_is_found(database_url):
-    """The comparison can fail: a column that is missing, and one that is too many, are both seen."""
-    schema.upgrade(database_url)
-    rows(database_url, "ALTER TABLE pages ADD COLUMN surplus INTEGER")
-    rows(database_url, "ALTER TABLE hosts DROP COLUMN crawl_delay")
-    found = " ".join(str(difference) for difference in differences(database_url))
-    assert "surplus" in found
-    assert "crawl_delay" in found
 
 
 def test_there_is_one_head_and_each_step_is_reached():
@@ -96,7 +76,7 @@ def test_several_processes_upgrade_at_once(database_url):
     for process in processes:
         out, err = process.communicate(timeout=60)
         assert (out.strip(), process.returncode) == (schema.head(), 0), err
-    assert differences(database_url) == []
+    assert schema.check(database_url) == schema.head()
 
 
 def test_a_database_that_is_behind_is_named_with_both_revisions(database_url, monkeypatch):

@@ -47,35 +47,27 @@ def test_a_number_is_not_given_again(six_pages):
 
 
 def test_what_is_learned_of_a_row_is_written_under_the_number(six_pages):
-    """Columns, contents, texts, visits, changes and announcements are those of the page, and come back to it."""
+    """Columns, contents, visits and changes are those of the page, and come back to it."""
     collection = parts.collection(six_pages, NOW)
     page = collection.index.page(name_of(URLS[3]))
     assert page != 3
     collection.planner.crawled(page, NOW + 5.0, None)
     collection.put_facts(collection.facts_of(page)._replace(etag="it", pending_fingerprint=b"new"), NOW + 5.0)
     collection.unsaved.page(page, NOW + 5.0)
-    collection.unsaved.observation(
-        NOW + 5.0, page, elapsed=None, n_signals=0, source=-1, changed=None, outcome="changed"
-    )
+    visit = {"elapsed": None, "n_signals": 0, "source": -1, "changed": None, "outcome": "changed"}
+    collection.unsaved.observation(NOW + 5.0, page, **visit)
     collection.unsaved.feed(page, NOW + 5.0, "new", 0)
-    source = collection.sources.add("sitemap", "http://a.example/sitemap.xml", "a.example", NOW)
-    collection.unsaved.announcement(page, source.source, 7.0, 1, NOW + 5.0)
     collection.close(NOW + 5.0)
     store = Store.open(six_pages.database_url, "test")
     (facts,) = store.reader.facts([3])
     assert (facts.url, facts.etag) == (URLS[3], "it")
-    (visit,) = store.reader.observations_of(3)
-    assert visit.time == NOW + 5.0
-    assert store.reader.announcements_of(3) == [(0, 7.0, 1)]
+    assert [row.time for row in store.reader.observations_of(3)] == [NOW + 5.0]
     assert store.reader.undelivered() == [3]
     store.close()
     collection = parts.collection(six_pages, NOW + 6.0)
     page = collection.index.page(name_of(URLS[3]))
-    assert collection.planner.pages.crawled_at[page] == NOW + 5.0
-    assert np.count_nonzero(collection.planner.pages.crawled_at[:4] > 0.0) == 1
+    assert np.flatnonzero(collection.planner.pages.crawled_at[:4] == NOW + 5.0).tolist() == [page]
     assert collection.planner.pick(NOW + 7.0, parts.any_host).page == page  # it was not delivered
-    known, lastmod, _ = collection.announced_before(np.array([page]), 0)
-    assert (known.tolist(), lastmod.tolist()) == ([True], [7.0])
     collection.close(NOW)
 
 

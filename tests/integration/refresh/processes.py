@@ -59,18 +59,19 @@ def take_away(shared: SharedCollection, shard: int) -> None:
     asked_of(shared, f"UPDATE leases SET {given} WHERE collection = :n AND shard = :shard", shard=shard)
 
 
-def look_until(refresher: Refresher, what, seconds: float = 60.0) -> None:
-    """Do what the timers of a crawl do."""
+def look_until(refresher: Refresher, what, *others: Refresher) -> None:
+    """Do what the timers of a crawl do, and of others beside it."""
 
     def is_so() -> bool:
-        refresher.sharing.heartbeat()
-        refresher.sharing.look(refresher.clock())
-        refresher.long_work.go_on(0.01)
-        refresher.flush(refresher.clock())
+        for each in (refresher, *others):
+            each.sharing.heartbeat()
+            each.sharing.look(each.clock())
+            each.long_work.go_on(0.01)
+            each.flush(each.clock())
         return bool(what())
 
     if not what():
-        wait_until(is_so, seconds)
+        wait_until(is_so, 60.0)
 
 
 def visit(refresher: Refresher, url: str) -> Visit:

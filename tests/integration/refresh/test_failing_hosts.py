@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,7 +20,6 @@ from tests.waiting import wait_until
 HOUR = 3600.0
 N_PAGES = 21
 LOG_IN = "<html><body><h1>Log in</h1><p>Who are you? Name, password, and a word to prove that you are no robot."
-Answers = Callable[[str, int, float], int]
 
 
 class World:

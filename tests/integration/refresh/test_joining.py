@@ -36,13 +36,7 @@ def test_a_process_that_joins_has_its_share_at_once(shared):
             ask(first, url)
         look_until(first, lambda: len(first.collection.shards.here) == N_SHARDS)
         with process(shared) as second:
-
-            def is_divided():
-                first.sharing.heartbeat()
-                first.sharing.look(first.clock())
-                return len(second.collection.shards.here) == N_SHARDS // 2
-
-            look_until(second, is_divided)
+            look_until(second, lambda: len(second.collection.shards.here) == N_SHARDS // 2, first)
 
 
 def test_a_shard_that_is_given_away_begins_nothing_more(shared):
@@ -62,11 +56,9 @@ def test_a_shard_that_is_given_away_begins_nothing_more(shared):
         with process(shared) as second:
 
             def given_away():
-                first.sharing.heartbeat()
-                first.sharing.look(first.clock())
                 return {n for n, row in shared.look().shards.items() if not row.ready} & shards.here.keys()
 
-            look_until(second, given_away)
+            look_until(second, given_away, first)
             leaving = given_away()
             found = next(host for n in range(99) if shard_of(host := f"found{n}.example", N_SHARDS) in leaving)
             ask(first, f"http://{found}/")
@@ -83,16 +75,10 @@ def test_the_limit_of_pages_is_that_of_the_collection(shared):
             ask(first, url)
         assert first.collection.rules.n == 50
         with process(shared, max_pages=50) as second:
-
-            def knows_all():
-                first.sharing.heartbeat()
-                first.sharing.look(first.clock())
-                limits = second.collection.rules
-                return len(second.collection.shards.here) == N_SHARDS // 2 and limits.n + limits.n_elsewhere == 50
-
-            look_until(second, knows_all)
-            assert 0 < second.collection.rules.n < 50
-            assert not second.collection.rules.takes(0)
+            limits = second.collection.rules
+            look_until(second, lambda: limits.n > 0 and limits.n + limits.n_elsewhere == 50, first)
+            assert limits.n < 50
+            assert not limits.takes(0)
 
 
 def test_each_shard_has_a_row(shared, tmp_path):

@@ -53,17 +53,18 @@ def test_it_is_over_for_all_when_each_has_said_twice_that_it_has_nothing_to_do(s
     assert shared.look().pass_since is None
 
 
-@pytest.mark.parametrize("other", [{"is_done": False, "dispatched": 7}, {}])
-def test_who_has_something_to_do_keeps_all_others(shared, two, other):
-    """A process may still find pages of the others, and one that has just begun may have much to say."""
-    renew(two, DONE, other, times=4)
-    assert not is_over(two)
-
-
-def test_who_has_sent_something_meanwhile_may_have_found_something(shared, two):
-    """Each time it has nothing to do when it is asked."""
-    for n in range(5):
-        renew(two, DONE, {"is_done": True, "dispatched": n})
+@pytest.mark.parametrize(
+    "others",
+    [
+        [{"is_done": False, "dispatched": 7}] * 4,  # it may still find pages of the others
+        [{}] * 4,  # it has just begun, and may have much to say
+        [{"is_done": True, "dispatched": n} for n in range(5)],  # what it has sent meanwhile may have found something
+    ],
+)
+def test_who_has_something_to_do_keeps_all_others(two, others):
+    """Although it has nothing to do whenever it is asked."""
+    for other in others:
+        renew(two, DONE, other)
     assert not is_over(two)
 
 
@@ -77,20 +78,13 @@ def test_what_waits_to_be_taken_in_is_something_to_do(shared, two):
     assert is_over(two)
 
 
-def test_a_shard_that_nobody_crawls_keeps_all(shared, two):
-    """Somebody has to take it over first, and finds what the one before had not tried."""
-    first = two[0]
-    first.publish(2, shared.lease(2, first.token, first.mine()[2]).token, 1, ready=False)
-    renew(two, DONE, DONE, times=4)
-    assert not is_over(two)
-
-
-def test_what_was_said_before_a_shard_was_loaded_is_not_of_that_shard(shared, two):
+def test_a_shard_that_nobody_crawls_keeps_all_and_what_was_said_before_it_was_loaded_is_not_of_it(shared, two):
     """Its crawling thread may be busy for some renewals after that, and has not looked what there is to do."""
     first, second = two
     token = shared.lease(2, first.token, first.mine()[2]).token
     first.publish(2, token, 1, ready=False)
-    renew(two, DONE, DONE)
+    renew(two, DONE, DONE, times=4)
+    assert not is_over(two)
     first.publish(2, token, 1)
     for _ in range(4):
         first.renew()

@@ -7,66 +7,24 @@ from sqlalchemy import text
 
 from crawlsched.crawl.hosts import Hosts
 from crawlsched.exceptions import CollectionInUse, StoreError
-from crawlsched.pages.pages import counted
 from crawlsched.planner import Plan
 from crawlsched.sharing import Renewal, shard_of
-from crawlsched.store import Batch, Host, KeptText, Source, Store, commands, schema
-from crawlsched.store.batch import ChangeRow
+from crawlsched.store import Batch, Source, schema
 from crawlsched.store.database import Database
 from crawlsched.store.lease import me
 from crawlsched.store.members import SharedCollection
-from crawlsched.store.records import last_plan, save_plan
 from crawlsched.store.splitting import split
-from tests import simulated
 from tests.commands import said
 from tests.databases import all_rows
 from tests.integration.refresh.processes import row as handed_over
-from tests.rows import new_page
+from tests.integration.store.conftest import HOSTS, N_PAGES
+from tests.rows import NOW, new_page
 
-NOW = 1_700_000_000.0
-HOSTS = [f"h{number}.example" for number in range(12)]
-N_PAGES = 120
 # Of a page, each table and what names its rows beside the page.
 OF_PAGES = {
     **{"pages": [], "page_traces": [], "page_texts": [], "announcements": ["source"]},
     **{"further_sources": ["source"], "observations": ["id"], "changes": ["id"]},
 }
-
-
-@pytest.fixture
-def crawled_url(sqlite_url):
-    """A collection in SQLite, crawled for three simulated days, with something to keep of each kind."""
-    store = Store.open(sqlite_url, "news")
-    done = simulated.crawl(store, NOW, n_pages=N_PAGES, hosts=HOSTS)
-    lease = store.take_lease("news", NOW)
-    store.save(
-        Batch(
-            since=NOW,
-            texts={page: KeptText(NOW, f"text {page}".encode()) for page in range(0, N_PAGES, 3)},
-            traces={
-                page: dict.fromkeys(("history", "text_sketch", "block_sketch"), b"%d" % page) for page in range(50)
-            },
-            contents={page: {"template": b"t%d" % (page % 4), "etag": f'"{page}"'} for page in range(N_PAGES)},
-            templates={b"t%d" % number: {"cb_kwargs": {"n": number}} for number in range(4)},
-            masks={f"{host}/*": {"of": host} for host in HOSTS}
-            | {f"//{host} blocks/4": {"site": host} for host in HOSTS},
-            hosts={host: Host(host, NOW + 5.0, 1.5, NOW, {"validators": {"n": 3}}) for host in HOSTS},
-            sources={
-                12: Source(12, "ping", "desk", ""),
-                13: Source(13, "robots", "http://h3.example/robots.txt", "h3.example", 3),
-            },
-            further_sources={(page, 12): (1, 4, NOW - 9.0, 4, NOW - 8.0, 2.0, 1.0) for page in range(0, N_PAGES, 5)},
-            changes=[ChangeRow(number, number * 7 % N_PAGES, NOW + number, "changed", None) for number in range(40)],
-        )
-    )
-    store.forgetting.forget("url", f"http://{HOSTS[5]}/page/5", NOW)
-    store.forgetting.forget("pattern", "http://*/old", NOW)
-    save_plan(store, {**last_plan(store), "page_counts": counted(done.planner.pages)}, NOW)
-    commands.send(store, "recrawl", {"urls": ["http://h1.example/page/1"]}, NOW)
-    lease.heartbeat(NOW, {"bandwidth": 3.0})
-    lease.release(NOW)
-    store.close()
-    return sqlite_url
 
 
 def known_of_pages(rows: dict[str, list[dict]]) -> dict[str, dict]:

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from sqlalchemy import event, select
 
-from crawlsched.store import Batch, Host, commands, models
+from crawlsched.feed import Feed
+from crawlsched.store import Batch, ChangeRow, Host, commands, models
 from crawlsched.store.models import STATE_COLUMNS
 from crawlsched.store.records import last_plan, save_plan
 from crawlsched.store.rows import among
@@ -60,29 +61,29 @@ def test_pages_come_back_as_they_were_saved(store):
 
 
 def test_when_a_page_was_first_seen_and_found_changed_is_kept_beside_its_columns(store):
-    """The first comes with the page and stays; the second comes with what is known of its content."""
-    store.save(batch_of(2, columns=columns([0])))
+    """The first comes with the page and stays; the second comes with what is known of its content.
+
+    The row says which fingerprinter made its fingerprint.
+    """
+    made = {page: new_page(page, request_fingerprinter=by) for page, by in enumerate("ab")}
+    store.save(Batch(new_pages=made, columns=columns([0])))
     store.save(Batch(columns=columns([0]), contents={0: {"changed_at": NOW + 5, "etag": "a"}}))
     store.save(Batch(columns=columns([0, 1]), contents={0: {"etag": "b"}}))
-    found = loaded(store)
+    found = loaded(store, fingerprinter="a")
     assert found["first_seen"].tolist() == [NOW, NOW]
     np.testing.assert_array_equal(found["changed_at"], [NOW + 5, np.nan])
+    assert found["other_fingerprinter"].tolist() == [False, True]
     assert store.reader.facts([0])[0].etag == "b"
 
 
-def test_pages_of_another_request_fingerprinter_are_marked(store):
-    """The row says which fingerprinter made its fingerprint."""
-    store.save(Batch(new_pages={0: new_page(0, request_fingerprinter="a"), 1: new_page(1, request_fingerprinter="b")}))
-    assert loaded(store, fingerprinter="a")["other_fingerprinter"].tolist() == [False, True]
-
-
 def test_a_batch_written_twice_counts_once(store):
-    """After a lost answer the same batch comes again: no observation is doubled, no newer value undone."""
+    """After a lost answer the same batch comes again: no observation or change is doubled, no newer value undone."""
     batch = batch_of(
         3,
         columns=columns([0, 1], n_crawls=[1, 1]),
         contents={0: {"etag": '"a"'}},
         observations=[observation(0), observation(1, page=1)],
+        changes=[ChangeRow(n, 0, NOW + n, "changed", None) for n in (1, 2)],
         announcements={(0, 0): (5.0, 1)},
         templates={b"t": {"callback": "parse"}},
         hosts={"h": Host("h", 5.0)},
@@ -91,7 +92,8 @@ def test_a_batch_written_twice_counts_once(store):
         assert store.save(batch) == {}
     assert len(store.reader.observations_of(0)) == 1
     assert loaded(store)["n_crawls"].tolist() == [1, 1, 0]
-    assert store.reader.next_observation() == 2
+    assert (store.reader.next_observation(), store.reader.next_change()) == (2, 3)
+    assert len(Feed(store).newest(9)) == 2
 
 
 def test_facts_come_in_the_order_asked(store):
@@ -122,21 +124,22 @@ def test_pages_are_found_by_url_and_by_fingerprint(store):
     assert store.reader.facts([1])[0].url == foreign
 
 
-def test_texts_that_no_database_can_hold_are_cleaned(store):
-    """A NUL in an ETag (PostgreSQL refuses it) or a lone surrogate does not break the batch."""
+def test_what_no_database_can_hold_as_text_is_cleaned_or_kept_as_json(store):
+    """A NUL in an ETag (PostgreSQL refuses it) or a lone surrogate does not break the batch.
+
+    They come back in plans and commands, as do numpy's numbers and infinities; only the last plan is kept.
+    """
     saved = store.save(
         batch_of(3, contents={0: {"etag": 'W/"a\0b"'}, 1: {"last_modified": "x\udcff"}, 2: {"etag": "ü"}})
     )
     assert saved == {}
     zero, one, two = store.reader.facts([0, 1, 2])
     assert (zero.etag, one.last_modified, two.etag) == ('W/"ab"', "x?", "ü")
-
-
-def test_json_holds_what_no_text_column_could(store):
-    """NUL, surrogates, numpy's numbers and infinities in plans and commands come back."""
-    data = {"a\0": "\udcff", "n": np.float64(1.5), "m": np.arange(3), "inf": float("inf")}
-    save_plan(store, data, NOW)
-    assert last_plan(store) == {"a\0": "\udcff", "n": 1.5, "m": [0, 1, 2], "inf": float("inf")}
+    assert last_plan(store) is None
+    for n in range(3):
+        save_plan(store, {"a\0": "\udcff", "n": np.float64(n), "m": np.arange(3), "inf": float("inf")}, NOW + n)
+    assert last_plan(store) == {"a\0": "\udcff", "n": 2.0, "m": [0, 1, 2], "inf": float("inf")}
+    assert rows(store.database.text, "SELECT count(*) AS n FROM plans") == [{"n": 1}]
 
 
 def test_a_visit_that_is_taken_back_stays_and_teaches_nothing(store):
@@ -147,19 +150,12 @@ def test_a_visit_that_is_taken_back_stays_and_teaches_nothing(store):
     assert visits == [(1, True, "changed"), (0, None, "wrong")]
 
 
-def test_of_many_refused_rows_a_few_are_logged_and_all_are_counted(store, caplog):
-    """Each log line says which row it is, by its numbers."""
-    assert store.save(Batch(observations=[observation(7 + i, page=2**70) for i in range(5)])) == {"observations": 5}
-    said = [text for text in caplog.messages if "A row of the table observations" in text]
-    assert len(said) == 3
-    assert "(numbers 7, " in said[0]
-
-
 @pytest.mark.parametrize(
     ("table", "poison"),
     [
         pytest.param("observations", {"observations": [observation(7, page=2**70)]}, id="too large"),
         pytest.param("observations", {"observations": [observation(7, size="much")]}, id="a text for a number"),
+        pytest.param("observations", {"observations": [observation(70 + n, page=2**70) for n in range(5)]}, id="many"),
         pytest.param("pages", {"new_pages": {5: new_page(5)._replace(request_fingerprint=b"cut")}}, id="cut short"),
         pytest.param("pages", {"contents": {0: {"colour": "red"}}}, id="an unknown column"),
         pytest.param("request_templates", {"templates": {b"x": {"callback": object()}}}, id="not JSON"),
@@ -167,15 +163,18 @@ def test_of_many_refused_rows_a_few_are_logged_and_all_are_counted(store, caplog
     ],
 )
 def test_a_poisoned_row_is_refused_alone(store, caplog, table, poison):
-    """A row that can never be written is counted and logged, and every other row of the batch is kept."""
+    """A row that can never be written is counted, and every other row of the batch is kept; a few are logged."""
     store.save(batch_of(1))
-    saved = store.save(Batch(**{**poison, "observations": [*poison.get("observations", []), observation(8)]}))
-    if store.database.is_sqlite and any(row.size == "much" for row in poison.get("observations", [])):
+    poisoned = poison.get("observations", [])
+    saved = store.save(Batch(**{**poison, "observations": [*poisoned, observation(8)]}))
+    if store.database.is_sqlite and any(row.size == "much" for row in poisoned):
         assert saved == {}  # SQLite keeps any value in any column
         return
-    assert saved == {table: 1}
+    assert saved == {table: max(len(poisoned), 1)}
     assert [row.id for row in store.reader.observations_of(0)] == [8]
-    assert f"A row of the table {table}" in caplog.text
+    said = [text for text in caplog.messages if f"A row of the table {table}" in text]
+    assert len(said) == min(saved[table], 3)
+    assert not poisoned or f"(numbers {poisoned[0].id}, " in said[0]
 
 
 def test_a_key_too_long_for_an_index_is_refused_alone(store):
@@ -186,19 +185,15 @@ def test_a_key_too_long_for_an_index_is_refused_alone(store):
 
 
 def test_announcements_come_in_the_order_of_the_pages(store):
-    """Known or not, with a date or without, per source."""
-    store.save(Batch(announcements={(3, 0): (5.5, 2), (4, 0): (None, 0), (5, 0): (float("nan"), 1), (3, 1): (9.0, 1)}))
+    """Known or not, with a date or without, per source; of more pages than a statement may have parameters."""
+    told = {(3, 0): (5.5, 2), (4, 0): (None, 0), (5, 0): (float("nan"), 1), (3, 1): (9.0, 1)}
+    store.save(Batch(announcements=told | {(page, 2): (float(page), 1) for page in range(50_000)}))
     known, lastmod, n = store.reader.announcements_for([4, 9, 3, 5], 0)
     assert known.tolist() == [True, False, True, True]
     np.testing.assert_array_equal(lastmod, [np.nan, np.nan, 5.5, np.nan])
     assert n.tolist() == [0, 0, 2, 1]
-    assert store.reader.announcements_of(3) == [(0, 5.5, 2), (1, 9.0, 1)]
-
-
-def test_announcements_of_50_000_pages_are_one_question(store):
-    """A sitemap may name more pages than a statement may have parameters."""
-    store.save(Batch(announcements={(page, 0): (float(page), 1) for page in range(50_000)}))
-    known, lastmod, _ = store.reader.announcements_for(np.arange(50_001), 0)
+    assert store.reader.announcements_of(3) == [(0, 5.5, 2), (1, 9.0, 1), (2, 3.0, 1)]
+    known, lastmod, _ = store.reader.announcements_for(np.arange(50_001), 2)
     assert known.sum() == 50_000
     np.testing.assert_array_equal(lastmod[:-1], np.arange(50_000.0))
 
@@ -235,15 +230,6 @@ def test_collections_and_shards_do_not_see_each_other(store, beside):
     others[0].forgetting.forget("collection", "other", NOW)
     assert loaded(others[0]) == {}
     assert len(loaded(others[1])["page"]) == len(loaded(store)["page"]) == 2
-
-
-def test_only_the_last_plan_is_kept(store):
-    """It is what the next crawl, and every command, begins with."""
-    assert last_plan(store) is None
-    for n in range(8):
-        save_plan(store, {"n": n}, NOW + n)
-    assert last_plan(store) == {"n": 7}
-    assert rows(store.database.text, "SELECT count(*) AS n FROM plans") == [{"n": 1}]
 
 
 def test_a_command_is_answered_through_the_database(store, beside):

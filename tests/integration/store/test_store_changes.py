@@ -49,17 +49,6 @@ def test_a_number_never_comes_twice(store, delete):
     assert str(Feed(store).end()) == "0:3"
 
 
-def test_a_batch_that_is_written_again_tells_nothing_twice(store):
-    """The same numbers are the same changes."""
-    deliver(store, 1, 2)
-    deliver(store, 1, 2, 3)
-    assert [(change.id, change.kind) for change in Feed(store).after(Cursor({}), 10)] == [
-        (1, "new"),
-        (2, "changed"),
-        (3, "changed"),
-    ]
-
-
 def test_shards_are_read_together_and_none_is_passed_over(store, beside):
     """By time, each in its own order whatever its clock said; in steps of any size nothing is left out."""
     other = beside(shard=1)

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -39,12 +40,6 @@ def test_an_empty_postgresql_database_gets_its_tables(postgresql_url):
     assert schema.current(postgresql_url) is None
     Store.open(postgresql_url, "spider").close()
     assert schema.current(postgresql_url) == schema.head()
-
-
-def test_a_missing_directory_is_named(tmp_path):
-    """The sentence says which directory is missing."""
-    with pytest.raises(StoreError, match=r"the directory '.*nowhere' does not exist; make it, or name another file"):
-        Store.open(f"sqlite:///{tmp_path}/nowhere/a.db", "spider")
 
 
 def test_a_newer_database_is_refused_unchanged(database_url):
@@ -169,23 +164,11 @@ def test_a_server_that_is_read_only_is_refused(postgresql_url):
         Store.open(postgresql_url, "spider")
 
 
-@pytest.mark.parametrize(
-    ("url", "sentence"),
-    [
-        ("nonsense", r"The database URL 'nonsense' cannot be read; write sqlite:///path/to/file.db or postgresql://"),
-        ("mysql://me:secret@db/x", r"'mysql://me:\*\*\*@db/x' is of a kind that is not supported; write sqlite:///"),
-        ("postgresql+psycopg2://db/x", r"'postgresql\+psycopg2://db/x' is of a kind that is not supported"),
-        ("sqlite://", r"lives in memory and would be lost at the end of the crawl; name a file"),
-        ("sqlite:///:memory:", r"lives in memory"),
-        (
-            "postgresql://me:secret@127.0.0.1:9/x",
-            r"'postgresql\+psycopg://me:\*\*\*@127.0.0.1:9/x' cannot be opened: no server answers there .*; check",
-        ),
-    ],
-)
-def test_a_wrong_url_gives_one_sentence_without_the_password(url, sentence):
+@pytest.mark.parametrize("case", re.findall(r".+\n    .+", (Path(__file__).parent / "urls.txt").read_text()))
+def test_a_wrong_url_gives_one_sentence_without_the_password(case):
     """What is wrong, what to write instead, and never the password."""
-    with pytest.raises(StoreError, match=sentence) as raised:
+    url, sentence = case.split("\n    ")
+    with pytest.raises(StoreError, match=re.escape(sentence)) as raised:
         Store.open(url, "spider")
     assert "secret" not in str(raised.value)
     assert "\n" not in str(raised.value)
@@ -218,7 +201,8 @@ def test_no_statement_is_prepared_where_it_would_be_looked_for_in_another_sessio
 
 
 def test_limits_are_those_of_a_transaction(postgresql_url):
-    """The next user of the session must not have them."""
+    """The next user of the session must not have them; nor is the lock of an upgrade the session's."""
+    assert schema.upgrade(postgresql_url + "&pgbouncer=true") == schema.check(postgresql_url + "&pgbouncer=true")
     database = Database(postgresql_url + "&pgbouncer=true", answer_within=3.0)
     assert asked(database, "SHOW lock_timeout") == "2700ms"
     assert asked(database, "SHOW statement_timeout") == "3s"
@@ -228,9 +212,3 @@ def test_limits_are_those_of_a_transaction(postgresql_url):
     reader = Database(postgresql_url + "&pgbouncer=true", read_only=True)
     assert asked(reader, "SHOW transaction_read_only") == "on"
     reader.close()
-
-
-def test_tables_are_made_through_a_pool(postgresql_url):
-    """The lock against a second upgrade is the transaction's, which a pool leaves whole."""
-    schema.upgrade(postgresql_url + "&pgbouncer=true")
-    schema.check(postgresql_url + "&pgbouncer=true")

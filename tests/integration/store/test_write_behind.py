@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from sqlalchemy import event
 
 from crawlsched.store import Batch, Store, WriteBehind
-from tests.databases import rows
 from tests.integration.store.locks import locked
 from tests.rows import NOW, new_page, new_pages, observation
 from tests.waiting import wait_until
@@ -19,21 +18,6 @@ def observations(first, n, page=0):
 
 def ids(store, page=0):
     return [row.id for row in store.reader.observations_of(page, limit=10**6)][::-1]
-
-
-def test_submitting_does_not_wait_for_the_database(sqlite_store):
-    """While the file is locked by another process, handing over a batch takes no time."""
-    writer = WriteBehind()
-    with locked(sqlite_store.database.text):
-        slowest = 0.0
-        for number in range(50):
-            started = time.perf_counter()
-            writer.submit((sqlite_store, Batch(observations=observations(number, 1))))
-            slowest = max(slowest, time.perf_counter() - started)
-        assert writer.in_flight
-        assert slowest < 1.0  # the lock is waited for during 5 s
-    assert writer.close()
-    assert ids(sqlite_store) == list(range(50))
 
 
 def test_many_batches_that_wait_cost_as_few_statements_as_one(store):
@@ -87,20 +71,24 @@ def test_batches_written_together_leave_what_they_leave_one_by_one(sqlite_store,
 
 
 def test_a_lock_of_another_process_is_waited_out(sqlite_url, monkeypatch, caplog):
-    """One line in the log when it begins, one when it is over, and everything written."""
+    """Handing over takes no time meanwhile; one line in the log when it begins, one at its end, everything written."""
     monkeypatch.setattr("crawlsched.store.database.BUSY_TIMEOUT", 0.1)
     store = Store.open(sqlite_url, "spider")
     writer = WriteBehind()
     with locked(store.database.text):
         writer.submit((store, Batch(since=NOW, observations=observations(0, 5))))
         wait_until(lambda: writer.failure)
-        writer.submit((store, Batch(since=NOW + 1, observations=observations(5, 5))))
+        started = time.perf_counter()
+        for number in range(5, 105):
+            writer.submit((store, Batch(since=NOW + number, observations=observations(number, 1))))
+        assert time.perf_counter() - started < 5.0  # the lock is waited for during 0.1 s each time
+        assert writer.in_flight
         assert "another process holds the database locked" in writer.failure
         assert writer.oldest_unsaved_at == NOW
         assert not writer.drain(0.5)
     assert writer.drain(30)
     assert (writer.failure, writer.oldest_unsaved_at) == (None, None)
-    assert ids(store) == list(range(10))
+    assert ids(store) == list(range(105))
     lines = [record.message for record in caplog.records if record.name == "crawlsched.store"]
     assert len(lines) == 2
     assert "another process holds the database locked" in lines[0]
@@ -124,20 +112,3 @@ def test_facts_include_what_is_not_written_yet(sqlite_store):
         assert missing is None
     assert writer.close()
     assert writer.facts(sqlite_store, [0, 1, 2]) == [zero, one, None] == sqlite_store.reader.facts([0, 1, 2])
-
-
-def test_the_loss_of_the_lease_stops_the_writing(store, beside):
-    """Another process owns the collection now: nothing more is written, and the crawling thread can see why."""
-    store.take_lease("news", NOW)
-    writer = WriteBehind()
-    other = beside()
-    rows(store.database.text, "UPDATE leases SET released_at = 1")
-    other.take_lease("news", NOW + 60)
-    writer.submit((store, Batch(observations=observations(0, 1))))
-    wait_until(lambda: writer.lost)
-    assert "taken over by another process" in writer.lost
-    started = time.monotonic()
-    assert not writer.drain(30)
-    assert not writer.close()
-    assert time.monotonic() - started < 5
-    assert ids(other) == []

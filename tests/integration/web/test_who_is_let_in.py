@@ -84,22 +84,10 @@ def test_everything_that_a_site_chose_is_text(served: Served, path):
 
 def test_strange_questions_are_answered_with_a_sentence(served: Served):
     """A page that is none, a search in vain, numbers that are none; no traceback, no 500."""
-    for path, status in (
-        ("page?url=http://nowhere.example/", 404),
-        ("page", 404),
-        ("nothing", 404),
-        ("static/..%2fserver.py", 404),
-        ("static/server.py", 404),
-        ("pages?from=-1&order=%00", 200),
-        ("pages?q=%25%27%22_", 200),
-        ("pages?q=p&after=999999999999999", 200),
-        ("?span=1y", 200),
-        ("changes.jsonl?since=yesterday", 400),
-        ("changes.jsonl?since=0:99", 400),
-        ("changes.jsonl?limit=0", 400),
-    ):
+    for line in (Path(__file__).parent / "strange.txt").read_text().splitlines():
+        status, path = line.split()
         answer = settled(served, path)
-        assert answer.status == status, (path, answer.text)
+        assert answer.status == int(status), (path, answer.text)
     found = Answer(served, "/pages?q=/p/7", **COOKIE).text
     assert "http://a.example/p/7" in found
     assert "http://a.example/p/8" not in found
@@ -162,33 +150,32 @@ def test_a_pass_has_to_have_ended_or_begun_lately(tmp_path):
     """Between two runs of cron all is well; not if the last is too old, hangs or broke off. An import is no pass."""
     url = f"sqlite:///{tmp_path / 'crawl.db'}"
 
-    def passed(limit):
+    def passed(limit="25h"):
         done = run_here(tmp_path, "check", "--database", url, "--last-pass", limit)
         return done.returncode, done.stdout + done.stderr
 
+    def later(hours, **known):
+        """Return what would be said of the last pass so many hours after it began."""
+        seen = replace(vitals(store), time=began + 3600.0 * hours, **known)
+        (check, *_) = checks(seen, last_pass=25 * 3600.0)
+        return check.is_well, check.sentence
+
     store = Store.open(url, "test", upgrade=True)
-    assert passed("25h") == (1, "passed: it was never crawled\n")
+    assert passed() == (1, "passed: it was never crawled\n")
     began = store.clock()
     lease = store.take_lease("news")
     lease.heartbeat(None, {"last_sent_at": began})
-    assert passed("25h")[0] == 0
-    limits = {"last_pass": 25 * 3600.0}
-    running = vitals(store)
-    assert not checks(replace(running, time=began + 26 * 3600.0), **limits)[0].is_well
+    assert passed()[0] == 0
+    assert not later(26)[0]
     lease.release()
-    code, said = passed("25h")
-    assert code == 0
-    assert "passed: the last pass ended" in said
+    assert passed()[0] == 0
+    assert "passed: the last pass ended" in passed()[1]
     assert run_here(tmp_path, "check", "--database", url).returncode == 1
-    ended = vitals(store)
-    late = checks(replace(ended, time=began + 26 * 3600.0), **limits)[0]
-    assert (late.is_well, late.sentence) == (False, "the last pass ended 26 h ago, wanted: 25 h")
-    store.take_lease("crawlsched import").release()
-    imported = checks(replace(vitals(store), time=began + 26 * 3600.0), **limits)[0]
-    assert (imported.is_well, imported.sentence) == (False, "the last pass ended 26 h ago, wanted: 25 h")
+    for _ in range(2):
+        assert later(26) == (False, "the last pass ended 26 h ago, wanted: 25 h")
+        store.take_lease("crawlsched import").release()
     store.take_lease("news")
-    broken = replace(vitals(store), is_running=False)
-    assert "broke off" in checks(broken, **limits)[0].sentence
+    assert "broke off" in later(0, is_running=False)[1]
     store.close()
     assert "such as 45s, 30m, 12h or 90d" in passed("soon")[1]
 
@@ -241,14 +228,13 @@ def test_each_collection_of_a_database_has_a_line_and_views_of_its_own(tmp_path)
             assert given.headers["Location"] == path
             view = Answer(served, path, **COOKIE).text
             assert 'href="../../"' in view
-            assert (
-                Answer(served, re.findall(r'href="../../(static/style.css)"', view)[0].join("/ ").strip()).status == 200
-            )
+            assert 'href="../../static/style.css"' in view
             url = f"http://0.example/{name.encode().hex()}"
             assert url in Answer(served, f"{path}pages?q=example", **COOKIE).text
             (line,) = Answer(served, f"{path}changes.jsonl?token={TOKEN}").text.splitlines()
             assert json.loads(line)["url"] == url
             assert Answer(served, f"{path}pages?q=example").status == 401
+        assert Answer(served, "/static/style.css").status == 200
         assert Answer(served, "/c/nothing/", **COOKIE).status == 404
         assert Answer(served, "/pages", **COOKIE).status == 404
         metrics = Answer(served, "/metrics").text

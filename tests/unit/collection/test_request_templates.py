@@ -98,10 +98,21 @@ def test_other_request_classes_come_back_as_such(spider: _Spider) -> None:
     assert isinstance(again(FormRequest("http://a/", method="GET"), spider), FormRequest)
 
 
-def test_a_class_that_is_no_request_is_refused(spider: _Spider) -> None:
-    """A path in a database cannot make this process call anything else."""
-    with pytest.raises(ValueError, match=r"names the class 'os.system', which is not a scrapy.Request"):
-        build_request("http://a/", {"_class": "os.system"}, spider)
+POPEN = {"$crawlsched": "item", "class": "subprocess:Popen", "value": {"args": "true"}}
+
+
+@pytest.mark.parametrize(
+    ("kept", "said"),
+    [
+        ({"_class": "os.system"}, r"names the class 'os.system', which is not a scrapy.Request"),
+        ({"meta": {"item": POPEN}}, r"subprocess:Popen .* is no item"),
+        ({"callback": "parse_old"}, "'parse_old' not found"),
+    ],
+)
+def test_what_stands_in_a_database_cannot_make_this_process_call_anything(spider: _Spider, kept, said: str) -> None:
+    """Nothing but requests, items and callbacks of the spider is made of it; one that is gone is named."""
+    with pytest.raises(ValueError, match=said):
+        build_request("http://a/", kept, spider)
 
 
 @dataclasses.dataclass
@@ -180,13 +191,6 @@ def test_what_is_no_data_is_refused(spider: _Spider) -> None:
             template_of(Request("http://a/", meta={"found": value}), spider)
 
 
-def test_nothing_but_an_item_is_made_of_a_class_in_the_database(spider: _Spider) -> None:
-    """A path in a database cannot make this process call anything else."""
-    kept = {"$crawlsched": "item", "class": "subprocess:Popen", "value": {"args": "true"}}
-    with pytest.raises(ValueError, match=r"subprocess:Popen .* is no item"):
-        build_request("http://a/", {"meta": {"item": kept}}, spider)
-
-
 def _digest(spider: _Spider, **request: object) -> int:
     template = template_of(Request("http://a/", **request), spider)  # type: ignore[arg-type]
     return request_digest(template.data if template else None)
@@ -210,9 +214,3 @@ def test_a_request_made_of_one_that_was_sent_is_the_same(spider: _Spider) -> Non
     sent = Request("http://a/", headers={"User-Agent": "x", "Cookie": "a=b", "X-Own": "1"})
     template = template_of(sent, spider, was_sent=True)
     assert template.data == {"headers": [["X-Own", "1"]]}
-
-
-def test_a_callback_that_is_gone_is_named(spider: _Spider) -> None:
-    """A renamed callback is an error that names it."""
-    with pytest.raises(ValueError, match="'parse_old' not found"):
-        build_request("http://a/", {"callback": "parse_old"}, spider)

@@ -4,7 +4,6 @@ import logging
 
 import pytest
 
-from crawlsched.content.kept_texts import packed, unpacked
 from crawlsched.crawl.recipe_choice import Recipes
 from crawlsched.settings import Settings
 from crawlsched.store.forgetting import pattern
@@ -17,16 +16,6 @@ def test_a_wrong_word_of_a_request_is_logged_once_and_does_not_count(caplog: pyt
         assert {recipes.of(f"http://a/{n}", meant={"method": "html"}).id for n in range(3)} == {"raw_bytes/1"}
     assert len(caplog.records) == 1
     assert "meta['crawlsched_recipe'] of http://a/0 is no recipe" in caplog.text
-
-
-@pytest.mark.parametrize("max_bytes", [1, 20, 200, 10_000])
-def test_a_packed_text_never_takes_more_than_it_may(max_bytes: int) -> None:
-    """What is left of a text that does not fit is its beginning."""
-    text = " ".join(f"wörd{n * n}" for n in range(2_000))
-    data = packed(text, max_bytes)
-    assert len(data) <= max_bytes
-    assert text.startswith(unpacked(data))
-    assert max_bytes < 10_000 or unpacked(data) == text
 
 
 @pytest.mark.parametrize("host", ["bücher.example", "BÜCHER.example", "xn--bcher-kva.example"])

@@ -142,44 +142,25 @@ def test_the_impossible_page_stands_beside_the_page(path: str, seed: int) -> Non
     assert asked.endswith(".html") == path.endswith(".html")
 
 
-def test_error_pages_that_say_which_page_was_not_found_are_known_when_the_host_has_shown_one() -> None:
-    """And the time."""
+NOT_FOUND = "<h1>Sorry</h1><p>{url} was not found at {time}. Request 3f5a9c{second}07b1.</p>"
+PARKED = (
+    "<title>{name}</title><h1>This domain may be for sale!</h1><ul><li>Searches like {name}<li>Cheap flights"
+    "<li>Insurance</ul><p>The owner of a.example has not renewed it. Inquire about a.example at once."
+)
 
-    def not_found(address: str, time: str) -> Content:
-        text = f"<h1>Sorry</h1><p>{address} was not found at {time}. Request 3f5a9c{time[-2:]}07b1.</p>"
-        return content(text, url=address)
 
+@pytest.mark.parametrize("text", [NOT_FOUND, PARKED])
+@pytest.mark.parametrize("names", [["tea-1", "7", "cups", "x7", "no-such-page-5d02_"], ["x"] * 5])
+def test_what_names_the_page_and_the_time_is_known_in_the_place_of_all_pages(text: str, names: list[str]) -> None:
+    """An error page, or that of a domain that has expired: the host is asked once."""
     wrong = WrongPages(Random(1))
-    one, two = not_found("http://a/news/tea-1.html", "12:03:05"), not_found("http://a/news/7.html", "13:44:15")
-    host_says = not_found("http://a/news/no-such-page-5d02_.html", "12:03:06")
-    assert one.fingerprint != two.fingerprint
-    assert one.likeness == two.likeness == host_says.likeness
-    assert wrong.suspect(0, seen(1, article(1)), one) is Refetch.IMPOSSIBLE_PAGE
-    wrong.learn(0, host_says)
-    assert wrong.suspect(0, seen(2, article(2)), two) is Outcome.WRONG
-
-
-def _parking(address: str) -> Content:
-    """A page that a host shows for every URL when its domain has expired, with the name of the URL in it."""
-    name = address.rpartition("/")[2].removesuffix(".html")
-    text = (
-        f"<title>{name}</title><h1>This domain may be for sale!</h1><ul><li>Searches like {name}<li>Cheap flights"
-        f"<li>Insurance</ul><p>The owner of a.example has not renewed it. Inquire about a.example at once."
-    )
-    return read_content(Body(text.encode(), "text/html", "utf-8", address), Recipe("blocks"))
-
-
-def test_a_parking_page_in_the_place_of_all_pages_is_wrong() -> None:
-    """The host is asked once; then its pages are known to be gone, whatever name they are given."""
-    for addresses in (
-        ["http://a/x"] * 5,
-        [f"http://a/news/{name}.html" for name in ("tea", "cups", "pots", "x7", "y")],
-    ):
-        wrong = WrongPages(Random(1))
-        parked = [_parking(address) for address in addresses]
-        assert wrong.suspect(0, seen(1, article(1)), parked[0]) is Refetch.IMPOSSIBLE_PAGE
-        is_one = addresses[0] == addresses[1]
-        wrong.learn(0, _parking("http://a/x" if is_one else "http://a/news/no-such-page-5d02_.html"))
-        for page, now in enumerate(parked[1:], 2):
-            assert wrong.suspect(0, seen(page, article(page)), now) is Outcome.WRONG
-        assert suspect(wrong, seen(9, article(9)), article(9, "milk")) is None
+    shown = []
+    for second, name in enumerate(names, 10):
+        url, time = f"http://a/news/{name}.html", f"12:03:{second}"
+        shown.append(content(text.format(url=url, name=name, time=time, second=second), url=url))
+    assert len({page.likeness for page in shown}) == 1
+    assert wrong.suspect(0, seen(1, article(1)), shown[0]) is Refetch.IMPOSSIBLE_PAGE
+    wrong.learn(0, shown[-1])
+    for page, now in enumerate(shown[1:], 2):
+        assert wrong.suspect(0, seen(page, article(page)), now) is Outcome.WRONG
+    assert suspect(wrong, seen(9, article(9)), article(9, "milk")) is None

@@ -25,10 +25,7 @@ def _keys(numbers: range) -> np.ndarray:
     return PageIndex.keys(np.frombuffer(b"".join(map(_name, numbers)), np.uint8).reshape(-1, 20))
 
 
-@given(
-    st.integers(0, 20),
-    st.lists(st.tuples(st.sampled_from(["add", "discard"]), st.integers(0, 30)), max_size=40),
-)
+@given(st.integers(0, 20), st.lists(st.tuples(st.sampled_from(["add", "discard"]), st.integers(0, 30)), max_size=40))
 def test_any_history_agrees_with_a_dictionary(n_loaded: int, steps: list[tuple[str, int]]) -> None:
     """Loaded, added, discarded, added again: the index says what a dictionary says."""
     index, known = _loaded(range(n_loaded)), {number: number for number in range(n_loaded)}

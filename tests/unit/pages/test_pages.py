@@ -26,14 +26,10 @@ def test_columns_keep_what_they_hold_while_they_grow() -> None:
     pages.n_signals_total[first] = 9
     for _ in range(200):
         pages.add(1, now=6.0, n=10)
-    assert pages.host[0] == 3
-    assert pages.n_signals_total[0] == 9
-    assert pages.importance[0] == 0.5
+    assert (pages.host[0], pages.n_signals_total[0], pages.importance[0]) == (3, 9, 0.5)
     last = pages.n - 1
-    assert pages.crawled_at[last] == -np.inf
-    assert pages.first_seen[last] == 6.0
+    assert (pages.crawled_at[last], pages.first_seen[last], pages.source[last]) == (-np.inf, 6.0, -1)
     assert np.isnan(pages.columns(np.array([last]))["signalled_since"]).all()
-    assert pages.source[last] == -1
 
 
 def test_a_row_takes_few_bytes() -> None:

@@ -9,13 +9,7 @@ import pytest
 from scrapy.settings import Settings as ScrapySettings
 
 from crawlsched.exceptions import SettingError
-from crawlsched.settings import (
-    SETTINGS,
-    Settings,
-    format_bandwidth,
-    parse_bandwidth,
-    parse_duration,
-)
+from crawlsched.settings import SETTINGS, Settings, format_bandwidth, parse_bandwidth, parse_duration
 from crawlsched.settings.settings import said_of_gone
 
 
@@ -43,8 +37,7 @@ def test_every_default_is_what_its_reader_makes_of_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "per_second"),
-    [("5", 5.0), (5, 5.0), (" 5 / s ", 5.0), ("30/min", 0.5), ("1e3/s", 1000.0)],
+    ("text", "per_second"), [("5", 5.0), (5, 5.0), (" 5 / s ", 5.0), ("30/min", 0.5), ("1e3/s", 1000.0)]
 )
 def test_bandwidth_is_read_in_every_unit(text: str | float, per_second: float) -> None:
     """A number by itself is per second; s, min, h and d are understood."""

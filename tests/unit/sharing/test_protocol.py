@@ -190,16 +190,6 @@ def test_what_is_wanted_is_granted_within_three_rounds(wants: list[float], rate:
     assert [grant.rate for grant in grants] == pytest.approx(wants, rel=1e-6, abs=1e-6)
 
 
-def test_shards_of_the_dead_are_claimed_when_their_lease_is_over() -> None:
-    """Until then nobody gets them, nor the rate that was granted with them."""
-    rows = Rows(10.0, {0: ShardRow()})
-    renew(rows, Renewal("dead", 1, 0.0, 10.0, (0,)), 0.0, LEASE)
-    early = renew(rows, Renewal("heir", 1, 0.0, 10.0, (0,)), LEASE - 0.01, LEASE)
-    late = renew(rows, Renewal("heir", 2, 0.0, 10.0, (0,)), LEASE, LEASE)
-    assert early == Answer(0.0, {})
-    assert late == Answer(10.0, {0: 2})
-
-
 def test_after_a_restart_of_the_server_nobody_rises_and_nobody_claims_for_one_lease() -> None:
     """What the server answered in its last moments may be lost, and is valid for a lease at most."""
     rows = Rows(10.0, {0: ShardRow(), 1: ShardRow()})
@@ -208,27 +198,3 @@ def test_after_a_restart_of_the_server_nobody_rises_and_nobody_claims_for_one_le
     assert renew(rows, Renewal("a", 2, 4.0, 8.0), 2.0, LEASE, started_at=1.0) == Answer(4.0, {0: 1})
     assert renew(rows, Renewal("b", 1, 0.0, 6.0, (1,)), 3.0, LEASE, started_at=1.0) == Answer(0.0, {})
     assert renew(rows, Renewal("b", 2, 0.0, 6.0, (1,)), 8.5, LEASE, started_at=1.0) == Answer(6.0, {1: 1})
-
-
-def test_an_answer_that_a_later_renewal_has_overtaken_says_nothing() -> None:
-    """The row says by now what was answered later."""
-    grant = Grant()
-    first = grant.ask(now=0.0)
-    second = grant.ask(now=1.0)
-    grant.answered(second, 2.0)
-    grant.answered(first, 10.0)
-    assert (grant.using(1.5), grant.deadline) == (2.0, 1.0 + LEASE - 0.5)
-
-
-def test_a_lower_rate_is_free_for_others_with_the_renewal_after_the_one_that_asked_for_it() -> None:
-    """The member may still be sending at the old rate when it asks for less."""
-    rows = Rows(rate=10.0, shards={0: ShardRow(), 1: ShardRow()})
-    said = [
-        (Renewal("a", 1, using=0.0, wants=10.0, claims=(0, 1)), Answer(10.0, {0: 1, 1: 1})),
-        (Renewal("b", 1, using=0.0, wants=5.0, claims=(0,)), Answer(0.0, {})),
-        (Renewal("a", 2, using=10.0, wants=5.0), Answer(5.0, {0: 1, 1: 1})),
-        (Renewal("a", 3, using=5.0, wants=5.0), Answer(5.0, {0: 1, 1: 1})),
-        (Renewal("b", 2, using=0.0, wants=5.0), Answer(5.0, {})),
-    ]
-    for now, (renewal, answer) in enumerate(said):
-        assert renew(rows, renewal, now=float(now), lease=6.0) == answer

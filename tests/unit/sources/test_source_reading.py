@@ -1,6 +1,5 @@
 """Reading a source against what was stored: what announces a change, what only looks like it, and whose pages count."""
 
-import hashlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,12 +11,9 @@ from crawlsched.change_signals import parse_lastmod
 from crawlsched.crawl.source_reading import SourceRead, read_source
 from crawlsched.pages.page_index import PageIndex
 from crawlsched.store import Batch, Source, Store
+from tests.rows import name_of
 
 MAP = "http://a.example/sitemap.xml"
-
-
-def _name(url: str) -> bytes:
-    return hashlib.sha1(url.encode()).digest()
 
 
 def _known_as(index: PageIndex, name: Callable[[str], bytes]) -> Callable[[str], tuple[bytes, list[int]]]:
@@ -37,11 +33,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def _read_body(
-    store: Store,
-    index: PageIndex,
-    body: str,
-    name: Callable[[str], bytes] = _name,
-    hosts: tuple[str, ...] = (),
+    store: Store, index: PageIndex, body: str, name: Callable[[str], bytes] = name_of, hosts: tuple[str, ...] = ()
 ) -> SourceRead:
     """Read a sitemap that says this now, of pages by their names."""
     return read_source(
@@ -58,7 +50,7 @@ def _read(store: Store, stored: str | None, now: str, hosts: tuple[str, ...] = (
     """Read a sitemap of one page whose lastmod was `stored` and is `now`."""
     url = url or "http://a.example/page"
     index = PageIndex()
-    index.add(_name(url), 0)
+    index.add(name_of(url), 0)
     store.save(Batch(announcements={(0, 0): (None if stored is None else _seconds(stored), 3)}))
     body = f"<urlset><url><loc>{url}</loc><lastmod>{now}</lastmod></url></urlset>"
     return _read_body(store, index, body, hosts=hosts)
@@ -129,7 +121,7 @@ def test_an_entry_that_the_fingerprinter_refuses_costs_no_other(store: Store) ->
     def name(url: str) -> bytes:
         if "odd" in url:
             raise ValueError(url)
-        return _name(url)
+        return name_of(url)
 
     body = "<urlset><url><loc>http://a.example/odd</loc></url><url><loc>http://a.example/1</loc></url></urlset>"
     read = _read_body(store, PageIndex(), body, name)
@@ -143,8 +135,8 @@ def test_an_entry_that_the_fingerprinter_refuses_costs_no_other(store: Store) ->
 def test_links_that_carry_tracking_are_of_the_page_without_it(store: Store, parameters: str) -> None:
     """A known page is announced, and an unknown one is named without it; what is no tracking stays."""
     index = PageIndex()
-    index.add(_name("http://a.example/known"), 0)
-    index.add(_name(f"http://a.example/tracked{parameters}"), 1)
+    index.add(name_of("http://a.example/known"), 0)
+    index.add(name_of(f"http://a.example/tracked{parameters}"), 1)
     store.save(Batch(announcements={(page, 0): (_seconds("2026-11-20"), 0) for page in (0, 1)}))
     links = [f"http://a.example/{name}{parameters}" for name in ("known", "tracked", "new")]
     items = "".join(
@@ -153,7 +145,4 @@ def test_links_that_carry_tracking_are_of_the_page_without_it(store: Store, para
     )
     read = _read_body(store, index, f"<rss><channel>{items}</channel></rss>")
     assert (read.pages.tolist(), read.announced.tolist()) == ([0, 1], [True, True])
-    assert [page.url for page, _ in read.unknown] == [
-        "http://a.example/new",
-        "http://a.example/other?utm=1",
-    ]
+    assert [page.url for page, _ in read.unknown] == ["http://a.example/new", "http://a.example/other?utm=1"]
