@@ -194,8 +194,8 @@ def dupefilter_of(scheduler: Any) -> Any:
     return getattr(scheduler, "df", None)
 
 
-@_nicety("requests that another component has replaced are found late", frozenset())
-def under_way(crawler: Crawler) -> Collection[Request]:
+@_nicety("requests that another component has replaced are found late")
+def under_way(crawler: Crawler) -> Collection[Request] | None:
     """Return the requests that the downloader has."""
     return crawler.engine.downloader.active
 

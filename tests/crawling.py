@@ -252,9 +252,9 @@ class Project:
         return (self.folder / "crawl.log").read_text()
 
     def lines(self, name: str) -> list[str]:
-        """Return the lines of a file of its folder; none, if it is not there."""
+        """Return the whole lines of a file of its folder, which may be written meanwhile; none, if it is not there."""
         file = self.folder / name
-        return file.read_text().splitlines() if file.exists() else []
+        return file.read_text().rpartition("\n")[0].splitlines() if file.exists() else []
 
     def wait_for_log(self, text: str, timeout: float = 20.0) -> None:
         """Wait until the crawl has logged something."""

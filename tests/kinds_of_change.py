@@ -62,17 +62,15 @@ class Moment(NamedTuple):
 
 
 Kind = Callable[[Moment], bytes | str]
+_TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
 KINDS: dict[str, Kind] = {}
-CONTENT_TYPES: dict[str, str] = {}
+#: Of what is no page.
+CONTENT_TYPES: dict[str, str] = _TABLE.pop("types")
 #: Kinds in which all pages are edited alike: that is the site's, and told once.
-COMMON: set[str] = set()
+COMMON: set[str] = set(_TABLE["common_edits"])
 #: What is slower than two fetches made at once, and not alike on other pages: it is told each time. Of those that
 #: differ at most visits it is suggested to leave them out.
-SLOW = {
-    "list_in_another_order_every_six_hours": True, "previous_and_next_title": False, "poll_of_readers": True,
-    "views_counted_up": True, "in_so_many_baskets": True, "counter_without_a_telling_name": True,
-    "two_counters_and_a_clock": True, "meta_updated_time": True,
-}  # fmt: skip
+SLOW: dict[str, bool] = _TABLE.pop("slow")
 #: Kinds whose edit is the name of a class: there the names tell something.
 BY_CLASS = {"hidden_by_class", "calendar_by_class", "icon_by_class"}
 #: Kinds in which something else is answered at times: an edit that comes just then is seen one or two visits later.
@@ -83,16 +81,6 @@ def kind(function: Kind) -> Kind:
     """Take a kind in."""
     KINDS[function.__name__] = function
     return function
-
-
-def of_type(content_type: str) -> Callable[[Kind], Kind]:
-    """Take a kind in that is no page."""
-
-    def take(function: Kind) -> Kind:
-        CONTENT_TYPES[function.__name__] = content_type
-        return kind(function)
-
-    return take
 
 
 def name_of(page: int) -> str:
@@ -184,13 +172,7 @@ def _in_table(section: str, parts: dict[str, str | list[str]]) -> Kind:
     return answer
 
 
-for _section, _rows in tomllib.loads(Path(__file__).with_suffix(".toml").read_text()).items():
-    for _name, _parts in _rows.items():
-        if "type" in _parts:
-            CONTENT_TYPES[_name] = _parts.pop("type")
-        if _section == "common_edits":
-            COMMON.add(_name)
-        KINDS[_name] = _in_table(_section, _parts)
+KINDS |= {name: _in_table(section, parts) for section, rows in _TABLE.items() for name, parts in rows.items()}
 
 
 # -- kinds that need more than words
@@ -238,22 +220,6 @@ def banner_for_some_days(m: Moment) -> str:
 
 
 @kind
-def table_without_classes(m: Moment) -> str:
-    rows = "".join(
-        f"<tr><td>Lot {name_of(m.page * 7 + n)}</td><td>{m.fetch.randint(1, 99)} bids</td>"
-        f"<td>{m.fetch.randint(1, 99)} min</td><td>€ {100 + n + (m.version if n == 2 else 0)}</td></tr>"
-        for n in range(4)
-    )
-    return f"<html><title>{name_of(m.page)}</title><h1>Auction {m.page}</h1><table><tbody>{rows}</table>"
-
-
-@kind
-def class_names_made_up(m: Moment) -> str:
-    name = "".join(m.fetch.choices("abcdefghij", k=6))
-    return shop(m, text="".join(f"<p class=css-{name}>{text}</p>" for text in paragraphs(m.page, m.version)))
-
-
-@kind
 def entities_and_white_space(m: Moment) -> str:
     euro, paragraph = m.fetch.choice(["€ ", "&euro; ", "&#8364;\n "]), m.fetch.choice(["<p>", "<p >\n"])
     return shop(m).replace("€ ", euro).replace("<p>", paragraph)
@@ -282,7 +248,7 @@ def discontinued_with_the_same_words(m: Moment) -> str:
     return f"<html><title>Tea</title><main>{gone}</main>" if m.version >= EDITS else shop(m)
 
 
-@of_type("text/html")
+@kind
 def json_called_html(m: Moment) -> str:
     items = [{"name": name_of(m.page + n), "price": 5 + (m.version if n == 1 else 0)} for n in range(4)]
     keys = [("items", items), ("at", m.fetch.random()), ("kind", "shop")]
@@ -290,14 +256,14 @@ def json_called_html(m: Moment) -> str:
     return json.dumps(dict(keys))
 
 
-@of_type("application/json")
+@kind
 def json_rows_in_any_order(m: Moment) -> str:
     rows = [f"{name_of(m.page + n)} {m.version if n == 1 else 0}" for n in range(5)]
     m.fetch.shuffle(rows)
     return json.dumps({"rows": rows})
 
 
-@of_type("application/zip")
+@kind
 def archive_packed_anew(m: Moment) -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
@@ -308,12 +274,12 @@ def archive_packed_anew(m: Moment) -> bytes:
     return packed.getvalue()
 
 
-@of_type("application/gzip")
+@kind
 def gzip_packed_anew(m: Moment) -> bytes:
     return gzip.compress(" ".join(paragraphs(m.page, m.version)).encode(), mtime=m.fetch.randrange(10**9))
 
 
-@of_type("image/png")
+@kind
 def picture_saved_anew(m: Moment) -> bytes:
     def chunk(name: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))

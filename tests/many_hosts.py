@@ -9,15 +9,30 @@ import asyncio
 import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 from random import Random
 from typing import TextIO
 
 from aiohttp import web
 
+from tests import children
 from tests.site import serve
 
 N_HOSTS, PAGES_PER_HOST = 24, 6
 HOSTS = tuple(f"127.0.1.{number}" for number in range(1, N_HOSTS + 1))
+
+
+class Log:
+    """The site in a process of its own, and what it was asked by its own log; `given` are PAGES and HOSTs."""
+
+    def __init__(self, folder: Path, *given: object) -> None:
+        self._file = folder / "site.log"
+        self.port = children.serve("tests.many_hosts", self._file, *given)
+
+    def asked(self) -> list[tuple[float, str, int, str]]:
+        """Return each request: when, host, page and User-Agent."""
+        lines = (line.split() for line in self._file.read_text().splitlines())
+        return [(float(at), host, int(page), name) for at, host, page, name in lines]
 
 
 def answering(

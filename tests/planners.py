@@ -1,13 +1,13 @@
 """Planners in tests, and hosts that never rest."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from crawlsched.pages import LIVE
-from crawlsched.planner import Planner
+from crawlsched.planner import Pick, Planner
 
 
 def never_rests(host: int, now: float) -> float:
@@ -24,6 +24,22 @@ def crawled_pages(n: int, sources: Iterable[int] = (), **parameters: Any) -> Pla
     for source in sources:
         planner.covered(np.arange(n), source, 0.0)
     return planner
+
+
+def slots(
+    planner: Planner,
+    times: Iterable[float],
+    changed: Callable[[int, float], bool] = lambda page, now: True,
+    free_at: Callable[[int, float], float] = never_rests,
+) -> list[Pick | None]:
+    """Let slots pass at these times, of which each visit ends at once; return what went."""
+    picks = []
+    for now in times:
+        picks.append(pick := planner.pick(now, free_at))
+        if pick is not None:
+            is_known = planner.pages.crawled_at[pick.page] > -np.inf
+            planner.crawled(pick.page, now, changed(pick.page, now) if is_known else None)
+    return picks
 
 
 def load_crawled(planner: Planner, n: int, now: float = 0.0, **columns: npt.ArrayLike) -> None:

@@ -9,22 +9,13 @@ from contextlib import suppress
 
 from sqlalchemy import make_url
 
-_RESET = struct.pack("ii", 1, 0)
 
-
-class _Connection:
-    """The two ends of a connection: to the program, and to the server."""
-
-    def __init__(self, client: socket.socket, server: socket.socket) -> None:
-        self.client, self.server = client, server
-
-    def reset(self) -> None:
-        """End it at once, as a machine does that was restarted."""
-        for end in (self.client, self.server):
-            with suppress(OSError):
-                end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-                end.shutdown(socket.SHUT_RDWR)
-            end.close()
+def _reset(end: socket.socket) -> None:
+    """End a connection at once, as a machine does that was restarted."""
+    with suppress(OSError):
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        end.shutdown(socket.SHUT_RDWR)
+    end.close()
 
 
 class Proxy:
@@ -52,7 +43,7 @@ class Proxy:
         self.is_silent = self.is_away = False
         url = make_url(database)
         self._server = f"{url.query['host']}/.s.PGSQL.5432"
-        self._connections: list[_Connection] = []
+        self._ends: dict[str, list[socket.socket]] = {"client": [], "server": []}
         self._awaited: tuple[bytes, bool, Callable[[], None]] | None = None
         self._listening = socket.create_server(("127.0.0.1", 0))
         behind = url.set(host="127.0.0.1", port=self._listening.getsockname()[1], query={})
@@ -61,15 +52,15 @@ class Proxy:
 
     def drop(self) -> None:
         """Reset all connections; the program may connect again."""
-        for connection in self._connections:
-            connection.reset()
-        self._connections = []
+        for ends in self._ends.values():
+            while ends:
+                _reset(ends.pop())
 
     def end_towards(self, whom: str) -> None:
         """Half-close all connections: to the "client" or the "server" nothing more is said, and it is told so."""
-        for connection in self._connections:
+        for end in self._ends[whom]:
             with suppress(OSError):
-                getattr(connection, whom).shutdown(socket.SHUT_WR)
+                end.shutdown(socket.SHUT_WR)
 
     def at_next(self, word: bytes, then: Callable[[], None], *, is_passed_on: bool) -> threading.Event:
         """Do something when the program says a word next, after or instead of passing it on.
@@ -106,9 +97,8 @@ class Proxy:
                 except OSError:
                     client.close()
                     continue
-                connection = _Connection(client, server)
-                self._connections.append(connection)
-                for ends in ((client, server), (server, client)):
+                for whom, *ends in (("client", client, server), ("server", server, client)):
+                    self._ends[whom].append(ends[0])
                     threading.Thread(target=self._pass_on, args=ends, daemon=True).start()
 
     def _pass_on(self, source: socket.socket, target: socket.socket) -> None:

@@ -54,12 +54,7 @@ class Site:
             self.answers[path] = answer
         else:
             named = {name.replace("_", "-"): value for name, value in headers.items()}
-            body = answer
-
-            def fixed(request: web.Request) -> web.Response:
-                return html(body, status=status, headers=named)
-
-            self.answers[path] = fixed
+            self.answers[path] = lambda request: html(answer, status=status, headers=named)
         return self.url(path)
 
     def url(self, path: str, address: str | None = None) -> str:

@@ -29,6 +29,13 @@ def _text(response: Any) -> Any:
     return response.css("p::text").get()
 
 
+class Spider(scrapy.Spider):
+    """What the callbacks of many do."""
+
+    def found(self, response, **given):
+        yield {"url": response.url, "text": _text(response), **given}
+
+
 class Prices(scrapy.Spider):
     """A list hands a price to its details."""
 
@@ -145,7 +152,7 @@ class Lambdas(scrapy.Spider):
             yield response.follow(link, lambda response: {"lambda": response.url[-2:], "text": _text(response)})
 
 
-class Posts(scrapy.Spider):
+class Posts(Spider):
     """Data come by POST, behind a page that stays the same."""
 
     name = "posts"
@@ -161,11 +168,8 @@ class Posts(scrapy.Spider):
         yield response.json()
         yield response.follow(f"/item/post{response.json()['number']}", self.found)
 
-    def found(self, response):
-        yield {"url": response.url, "text": _text(response)}
 
-
-class Login(scrapy.Spider):
+class Login(Spider):
     """As in Scrapy's documentation; without a session all pages lead to the log-in page."""
 
     name = "login"
@@ -177,10 +181,7 @@ class Login(scrapy.Spider):
         yield scrapy.FormRequest(url, self.logged_in, formdata=data)
 
     def logged_in(self, response):
-        yield from response.follow_all(css="a", callback=self.article)
-
-    def article(self, response):
-        yield {"url": response.url, "text": _text(response)}
+        yield from response.follow_all(css="a", callback=self.found)
 
 
 class Rules(CrawlSpider):
@@ -285,7 +286,7 @@ class Idle(scrapy.Spider):
         yield {"url": response.url, "text": _text(response)}
 
 
-class OneForMany(scrapy.Spider):
+class OneForMany(Spider):
     """One detail for several items of a list."""
 
     name = "one_for_many"
@@ -293,10 +294,7 @@ class OneForMany(scrapy.Spider):
 
     def parse(self, response):
         for number in range(4):
-            yield response.follow("/item/vendor", self.detail, dont_filter=True, cb_kwargs={"number": number})
-
-    def detail(self, response, number):
-        yield {"number": number, "text": _text(response)}
+            yield response.follow("/item/vendor", self.found, dont_filter=True, cb_kwargs={"number": number})
 
 
 class Shell(scrapy.Spider):
@@ -390,7 +388,7 @@ class Piped(scrapy.Spider):
         yield {"url": response.url, "text": _text(response)}
 
 
-class Chained(scrapy.Spider):
+class Chained(Spider):
     """Pages behind requests that are no pages behind pages, and items and requests of start()."""
 
     name = "chained"
@@ -398,18 +396,15 @@ class Chained(scrapy.Spider):
     async def start(self):
         yield {"of": "start"}
         yield scrapy.Request(f"{SITE}/api", self.token, method="POST", body=b'{"number": 7}')
-        yield scrapy.Request(f"{SITE}/item/low", self.last, priority=-5)
-        yield scrapy.Request(f"{SITE}/item/high", self.last, priority=5)
+        yield scrapy.Request(f"{SITE}/item/low", self.found, priority=-5)
+        yield scrapy.Request(f"{SITE}/item/high", self.found, priority=5)
 
     def token(self, response):
         yield scrapy.Request(f"{SITE}/still", self.behind, cb_kwargs={"token": response.json()["value"]})
 
     def behind(self, response, token):
         yield {"token": token}
-        yield scrapy.Request(f"{SITE}/item/once", self.last, meta={"crawlsched_track": False})
-
-    def last(self, response):
-        yield {"url": response.url, "text": _text(response)}
+        yield scrapy.Request(f"{SITE}/item/once", self.found, meta={"crawlsched_track": False})
 
 
 class Statuses(scrapy.Spider):
@@ -438,7 +433,7 @@ class Limited(scrapy.Spider):
             yield response.follow(link, self.parse)
 
 
-class Unfiltered(scrapy.Spider):
+class Unfiltered(Spider):
     """Wants each request, however often it is made."""
 
     name = "unfiltered"
@@ -447,10 +442,7 @@ class Unfiltered(scrapy.Spider):
 
     def parse(self, response):
         for number in range(3):
-            yield response.follow("/item/each", self.each, cb_kwargs={"number": number})
-
-    def each(self, response, number):
-        yield {"number": number, "text": _text(response)}
+            yield response.follow("/item/each", self.found, cb_kwargs={"number": number})
 
 
 class KeyFilter(BaseDupeFilter):

@@ -27,24 +27,11 @@ PROGRAMS = tuple(f"tests/acceptance/test_{name}" for name in ("demo", "tutorial"
 
 # What takes longest, so that it is not begun last.
 _LONG = (
-    *(
-        f"tests/integration/{name}.py"
-        for name in (
-            "addon/test_addresses",
-            "addon/test_as_plain_scrapy",
-            "addon/test_bound",
-            "addon/test_large_pages",
-            "addon/test_page_rules",
-            "addon/test_postgresql_away",
-            "addon/test_shared_collections",
-            "addon/test_slots",
-            "addon/test_starts_and_ends",
-            "content/test_what_counts_as_a_change",
-            "receiver/test_receiver",
-            "refresh/test_failing_hosts",
-            "sources/test_sitemaps",
-        )
-    ),
+    "tests/integration/addon/",
+    "tests/integration/content/test_what_counts_as_a_change.py",
+    "tests/integration/receiver/test_receiver.py",
+    "tests/integration/refresh/test_failing_hosts.py",
+    "tests/integration/sources/test_sitemaps.py",
     "tests/papers/",
     "tests/fuzz/",
     "tests/unit/simulation/",

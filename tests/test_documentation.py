@@ -4,6 +4,7 @@ import argparse
 import ast
 import re
 import sys
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -53,11 +54,8 @@ def documented_stats() -> list[str]:
 
 def stats_in_code() -> set[str]:
     """Every stat that the code counts; what is filled in when it runs stands as a star."""
-    found = set()
-    for path in SOURCES:
-        for name in re.findall(r'["\'](crawlsched/[^"\'\s]*)["\']', path.read_text()):
-            found.add(re.sub(r"\{[^}]*\}", "*", name))
-    return found
+    names = (re.findall(r'["\'](crawlsched/[^"\'\s]*)["\']', path.read_text()) for path in SOURCES)
+    return {re.sub(r"\{[^}]*\}", "*", name) for name in chain.from_iterable(names)}
 
 
 def test_every_stat_is_in_the_reference() -> None:
@@ -83,12 +81,8 @@ def test_every_command_is_in_the_reference() -> None:
     add_commands(parser)
     (commands,) = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
     text = (ROOT / "docs/reference/commands.md").read_text()
-    documented = {name for row in re.findall(r"^\|.*?`crawlsched .*$", text, re.MULTILINE) for name in named_in(row)}
-    assert documented == set(commands._name_parser_map)
-
-
-def named_in(row: str) -> list[str]:
-    return re.findall(r"`crawlsched ([a-z]+)", row)
+    rows = "\n".join(re.findall(r"^\|.*$", text, re.MULTILINE))
+    assert set(re.findall(r"`crawlsched ([a-z]+)", rows)) == set(commands._name_parser_map)
 
 
 # Written for strangers; what explains and what was measured is for those who stay.

@@ -129,7 +129,7 @@ class Scheduler(BaseScheduler):
         fallback: BaseScheduler = build_from_crawler(load_object(path), crawler)
         scheduler = cls(crawler, refresher, fallback)
         crawler.signals.connect(scheduler._start, signals.spider_opened)
-        crawler.signals.connect(scheduler._continuation_announced, signals.request_scheduled)
+        crawler.signals.connect(scheduler._announced, signals.request_scheduled)
         return scheduler
 
     # -- what the engine calls
@@ -224,7 +224,7 @@ class Scheduler(BaseScheduler):
             visit = self._visits.get(token)
             if visit is not None:
                 request.meta["crawlsched_visit"] = token
-                visit.is_waiting, visit.n_continued = True, visit.n_continued + 1
+                visit.is_waiting = True
                 self._continuations.append(request)
                 return True
             # The visit has ended, so this is a new request that a spider made of one that was sent. It may be that one
@@ -372,11 +372,13 @@ class Scheduler(BaseScheduler):
         self._arm(slots.next_time(now) - self._refresher.clock())
 
     def _look_for_lost(self, now: float) -> None:
-        """End the visits in whose place a component has made another request, without a word."""
+        """End the visits whose redirect or retry was refused, or in whose place a component made another request."""
         if now - self._lost_looked_at < _LOST_LOOKED_AT:
             return
         self._lost_looked_at = now
-        going = chain(self._handed_over, self._continuations, under_way(self._crawler))
+        if (downloading := under_way(self._crawler)) is None:
+            return
+        going = chain(self._handed_over, self._continuations, downloading)
         tokens = {request.meta.get("crawlsched_visit") for request in going}
         old = self._visits.older_than(now - _LOST_LOOKED_AT)
         lost = {visit.token for visit in old if visit.tracked and visit.token not in tokens}
@@ -534,12 +536,6 @@ class Scheduler(BaseScheduler):
         try:
             # The public way to wake the engine: it announces the request, asks us to take it, and comes for it.
             self._crawler.engine.crawl(request)
-        except Exception:  # a handler's of Scrapy's signals, or memory
-            logger.exception("The request for %s cannot be handed over, so it waits.", request.url)
-            if self._handed_over and self._handed_over[-1] is request:
-                self._handed_over.pop()
-            self._refresher.visit_ends.resolve(visit, Outcome.ERROR, self._refresher.clock())
-            return False
         finally:
             self._offered = None
         if self._handed_over and self._handed_over[-1] is request:
@@ -561,21 +557,13 @@ class Scheduler(BaseScheduler):
             token = request.meta["crawlsched_visit"]
             request.errback = VisitErrback(self._refresher, token, request.errback, is_ours, not_sent)
 
-    def _continuation_announced(self, request: Request) -> None:
-        """Notice a redirect or retry that another component refuses before it reaches `enqueue_request`."""
-        visit = self._visits.get(request.meta.get("crawlsched_visit"))
-        if visit is not None and request is not self._offered:
-            call_later(0, self._drop_unless_continued, visit, visit.n_continued)
+    def _announced(self, request: Request) -> None:
+        """Notice the request of a callback that another component refuses before it reaches `enqueue_request`."""
         if self._refresher.book.get(request.meta.get(CALL_META)) is not None:
             call_later(0, self._end_unless_taken, request)
 
     def _end_unless_taken(self, request: Request) -> None:
-        # Another component refused the request of a callback before it came here.
         self._refresher.book.output_ended(request.meta.pop(CALL_META, None), self._refresher.clock())
-
-    def _drop_unless_continued(self, visit: Visit, n_continued: int) -> None:
-        if visit.outcome is None and visit.n_continued == n_continued:
-            self._refresher.visit_ends.resolve(visit, Outcome.DROPPED, self._refresher.clock())
 
 
 def _pass_filter(request: Request) -> None:

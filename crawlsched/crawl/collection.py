@@ -47,8 +47,6 @@ logger = logging.getLogger(__name__)
 _LONGEST_UNSAVED = 2.0
 #: How often what happened is written down, seconds; a crash forgets at most this and 0.2 s.
 FLUSH_INTERVAL = 0.3
-# How many bytes all kept texts may have; the oldest go.
-_KEPT_TEXTS_BYTES = 1_000_000_000
 # The share of visits without If-None-Match and If-Modified-Since, to see whether they move when the page does.
 _VALIDATOR_TRIALS = 0.1
 # The facts of pages likely to be picked within these seconds are read ahead.
@@ -61,8 +59,6 @@ _READ_TOGETHER = 32
 _LAST_WORK_ASIDE = 5.0
 _LAST_WRITES = 15.0
 _LAST_ANSWERS = 4.0
-# When there is no more room for texts, the oldest go until this share of it is used.
-_TEXTS_LEFT = 0.9
 
 
 # What visits teach of a page's content, beside its traces.
@@ -115,7 +111,6 @@ class Collection:
         self.shards = Shards(n_shards, self.planner.pages, self.hosts, self.numbers)
         self.unsaved = Unsaved(self.shards, self.numbers, self.sources, self.planner.grid, self.planner.estimator)
         self.learned = Learned(self._read_learned)
-        self.n_bytes_of_texts = 0
         self.validators = ValidatorTrials(rng, 0.0 if settings.conditional_requests == "always" else _VALIDATOR_TRIALS)
         self.wrong_pages = WrongPages(rng, enabled="wrong_page" in settings.withhold)
         self.withheld = Withheld(settings.withhold)
@@ -260,7 +255,7 @@ class Collection:
         def read() -> list[PageFacts | None]:
             found: dict[int, PageFacts | None] = {}
             for store, some, their_numbers in parts:
-                for page, facts in zip(some, self.write_behind.facts(store, their_numbers), strict=True):
+                for page, facts in zip(some, store.reader.facts(their_numbers), strict=True):
                     found[page] = facts and facts._replace(page=page)
             return [found.get(page) for page in pages]
 
@@ -338,8 +333,7 @@ class Collection:
             self.unsaved.of_page(page, now)[0].masks[name] = data
 
     def keep_text(self, page: int, packed_text: bytes, now: float) -> None:
-        """Keep what a page says now; the oldest texts go when all together are too many bytes."""
-        self.n_bytes_of_texts += len(packed_text)
+        """Keep what a page says now."""
         batch, number = self.unsaved.of_page(page, now)
         batch.texts[number] = KeptText(now, packed_text).after(batch.texts.get(number))
 
@@ -390,17 +384,6 @@ class Collection:
             self._not_submitted = taken
             self.write_behind.submit(*taken)
             self._not_submitted = []
-        if self.n_bytes_of_texts > _KEPT_TEXTS_BYTES and self.shards.here:
-            room = int(_TEXTS_LEFT * _KEPT_TEXTS_BYTES) // len(self.shards.here)
-            stores = [shard.store for shard in self.shards]
-            self.aside.run(
-                "deleting old texts",
-                lambda: sum(store.forgetting.prune_texts(room) for store in stores),
-                self._pruned,
-            )
-
-    def _pruned(self, n_bytes: int) -> None:
-        self.n_bytes_of_texts = n_bytes
 
     @property
     def n_written(self) -> int:

@@ -25,7 +25,6 @@ from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 
 from crawlsched.crawl.admission import Admission
-from crawlsched.crawl.beginning import beginning
 from crawlsched.crawl.collection import Collection
 from crawlsched.crawl.deliveries import DeliveryBook
 from crawlsched.crawl.dispatcher import Dispatcher
@@ -47,7 +46,7 @@ from crawlsched.crawl.side_thread import LongWork
 from crawlsched.crawl.visits import VisitEnds, Visits
 from crawlsched.exceptions import DatabaseReplaced
 from crawlsched.pages import REFUSED
-from crawlsched.settings import Settings
+from crawlsched.settings import Settings, format_bandwidth
 from crawlsched.store import Outcome, host_of
 
 if TYPE_CHECKING:
@@ -142,10 +141,7 @@ class Refresher:
             has_room=self._has_room_for_probes,
         )
         self.starts = Starts(settings.starts_first)
-        self.one_pass = None
-        if settings.one_pass:
-            most = None if settings.one_pass is True else settings.one_pass
-            self.one_pass = OnePass(self.planner, most, self.hosts.failing_since)
+        self.one_pass = OnePass(self.planner, self.hosts.failing_since) if settings.one_pass else None
         self.book = DeliveryBook(self.collection, clock(), self.one_pass)
         self.admission = Admission(
             collection=self.collection,
@@ -217,15 +213,14 @@ class Refresher:
         self.is_open = True
         now = self.clock()
         self.rate.take_over(self.collection.lease.notes, now)
+        n_pages, n_copies = self.known_pages()
         logger.info(
-            "%s",
-            beginning(
-                self.collection.store.name,
-                self.collection.store.database.name,
-                *self.known_pages(),
-                self.planner.bandwidth,
-                self.settings.one_pass,
-            ),
+            "Collection %r in %s: %s. It is kept fresh at %s %s; `crawlsched status` shows how it goes.",
+            self.collection.store.name,
+            self.collection.store.database.name,
+            f"{n_pages:,} pages are known, {n_copies:,} with a copy" if n_pages else "no page is known yet",
+            format_bandwidth(self.planner.bandwidth),
+            "until every page was tried once" if self.settings.one_pass else "until you stop it",
         )
         self.came(self.collection.shards.only)
         demand = self.planner.overdue_demand()

@@ -48,7 +48,6 @@ class StoredShard(NamedTuple):
     variants: list[tuple[int, bytes]]
     undelivered: list[int]
     learned: list[str]
-    n_bytes_of_texts: int
     plan: dict[str, Any] | None
 
 
@@ -98,7 +97,6 @@ class ShardPages:
             [(page, self._collection.request_fingerprint(url)) for page, url in reader.variants()],
             reader.undelivered(),
             reader.learned(),
-            reader.bytes_of_texts(),
             last_plan(store),
         )
 
@@ -115,7 +113,6 @@ class ShardPages:
         for host in stored.hosts:
             self._take_host_in(host)
         shard.learned = set(stored.learned)
-        self._collection.n_bytes_of_texts += stored.n_bytes_of_texts
         self._shards.here[shard.number] = shard
         shard.n_pages = len(self._index) if self._shards.n is None else self._shards.pages_of(shard.number).size
         for number in self._shards.hosts_of(shard.number) if self._shards.n is not None else ():

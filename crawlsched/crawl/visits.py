@@ -48,8 +48,7 @@ class Visit:
     url: str  # the URL that was dispatched, before any redirect
     opened_at: float  # when it was dispatched, POSIX seconds
     outcome: Outcome | None = None  # None while the visit is open
-    n_continued: int = 0  # its redirects and retries
-    is_waiting: bool = False  # the last of them waits for a slot of its own
+    is_waiting: bool = False  # its redirect or retry waits for a slot of its own
     unanswered: bool = False  # its host could not be reached, or did not answer
     validated: bool = False  # the request carries our If-None-Match or If-Modified-Since
     sent: tuple[str | None, str | None] = (None, None)  # the ETag and Last-Modified that it carries

@@ -39,7 +39,7 @@ Visits = Mapping[str, NDArray[Any]]
 
 _EXECUTOR_LOGGER = logging.getLogger("apscheduler.executors.default")
 
-_PRUNE_INTERVAL = 3600.0
+_PRUNE_INTERVAL, _FIRST_PRUNE = 3600.0, 60.0
 _SAMPLE_INTERVAL = 60.0
 # The first plans come soon, since a new crawl learns most in its first minutes: each after a part of the time that it
 # runs, between these bounds in seconds.
@@ -51,6 +51,8 @@ _SIGNAL_OBSERVATIONS = 200_000
 # all that was seen before.
 _REMEMBERED = 1_000
 _PRUNED_AT_ONCE = 5_000
+# How many bytes all kept texts may have; the oldest go.
+_KEPT_TEXTS_BYTES = 1_000_000_000
 # One job at a time of each kind; what was missed is done once, whenever there is time again.
 _JOB_DEFAULTS = {"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
 
@@ -141,7 +143,7 @@ class CrawlJobs:
         self._began_at = self._refresher.clock()
         self._scheduler = _scheduler()
         _EXECUTOR_LOGGER.disabled = False
-        self._every(_PRUNE_INTERVAL, self.prune)
+        self._every(_PRUNE_INTERVAL, self.prune, first=_FIRST_PRUNE)  # a pass by cron ends within the hour
         if self._figures is not None:
             self._every(_SAMPLE_INTERVAL, self.sample)
         self._scheduler.start()
@@ -196,19 +198,22 @@ class CrawlJobs:
             self._figures.sample()
 
     async def prune(self) -> None:
-        """Delete observations that are older than CRAWLSCHED_OBSERVATION_RETENTION, and unused request templates."""
+        """Delete observations beyond CRAWLSCHED_OBSERVATION_RETENTION, unused request templates, and old texts."""
         before = self._refresher.clock() - self._settings.observation_retention
+        room = _KEPT_TEXTS_BYTES // (self._refresher.collection.shards.n or 1)
         for shard in self._refresher.collection.shards:
             try:
                 await run_in_thread(_prune, shard.store, before)
                 await run_in_thread(shard.store.forgetting.prune_templates)
+                await run_in_thread(shard.store.forgetting.prune_texts, room)
                 await run_in_thread(thin_samples, shard.store, self._refresher.clock())
             except CollectionInUse:
                 continue  # it is another process's by now
 
-    def _every(self, seconds: float, job: Callable[[], Any]) -> None:
+    def _every(self, seconds: float, job: Callable[[], Any], first: float | None = None) -> None:
         assert self._scheduler is not None
-        self._scheduler.add_job(job, "interval", seconds=seconds, id=job.__name__)
+        at = datetime.now(UTC) + timedelta(seconds=first or seconds)
+        self._scheduler.add_job(job, "interval", seconds=seconds, start_date=at, id=job.__name__)
 
     def _replan_later(self) -> None:
         # By date and not by interval: the next one is set when this one has ended, so they cannot overlap.

@@ -20,7 +20,6 @@ __all__ = [
     "Outgoing",
     "PageFacts",
     "Source",
-    "fact_with",
 ]
 
 
@@ -200,24 +199,3 @@ class Batch:
         """Count the rows to write."""
         parts = (part for part in vars(self).values() if isinstance(part, dict | list) and part is not self.columns)
         return sum(map(len, parts)) + len(self.columns.get("page", ()))
-
-
-def fact_with(fact: PageFacts | None, page: int, batches: list[Batch]) -> PageFacts | None:
-    """Put what is not written yet, oldest batch first, over what the store knows of a page (`Reader.facts`)."""
-    for batch in batches:
-        new = batch.new_pages.get(page)
-        if new is not None and fact is None:
-            data = _template_data(new.template, batches)
-            fact = PageFacts(page, new.url, new.template, data, None, None, None, None, None, new.depth, None, 1)
-            fact = fact._replace(variant=new.variant)
-        changes = {**batch.contents.get(page, {}), **batch.traces.get(page, {})}
-        if changes and fact is not None:
-            fact = fact._replace(**{name: changes[name] for name in PageFacts._fields if name in changes})
-            if "template" in changes:
-                fact = fact._replace(template_data=_template_data(changes["template"], batches))
-    return fact
-
-
-def _template_data(digest: bytes | None, batches: list[Batch]) -> dict[str, Any] | None:
-    found = next((batch.templates[digest] for batch in batches if digest in batch.templates), None)
-    return None if found is None else dict(found)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from crawlsched.exceptions import CollectionInUse, DatabaseReplaced, StoreError
-from crawlsched.store.batch import Batch, PageFacts, fact_with
+from crawlsched.store.batch import Batch
 from crawlsched.store.store import Store, save_all
 
 __all__ = ["WriteBehind"]
@@ -39,8 +39,6 @@ class WriteBehind:
         self._waiting: list[Parts] = []
         self._closing = False
         self._failed_at: float | None = None
-        #: For each reading of facts that is under way: the batches that are put over what it finds.
-        self._put_over: list[tuple[Store, list[Batch]]] = []
         self._thread = threading.Thread(target=self._run, name="crawlsched-store", daemon=True)
         self._thread.start()
 
@@ -50,8 +48,6 @@ class WriteBehind:
             if self._closing:
                 raise StoreError("The write-behind is closed; nothing can be written any more.")
             self._waiting.append(parts)
-            for asked, batches in self._put_over:
-                batches += [batch for store, batch in parts if store is asked]
             self._changed.notify_all()
 
     @property
@@ -64,20 +60,6 @@ class WriteBehind:
         """Time of the oldest change (`Batch.since`) not written yet, without waiting; None if there is none."""
         waiting = list(self._waiting)  # at once, for the thread takes from it; there are seldom more than one
         return min((batch.since for parts in waiting for _, batch in parts if batch.since is not None), default=None)
-
-    def facts(self, store: Store, pages: Sequence[int]) -> list[PageFacts | None]:
-        """Read pages' facts, with what was submitted but not written yet put over them."""
-        numbers = [int(page) for page in pages]
-        with self._changed:
-            batches = [batch for parts in self._waiting for other, batch in parts if other is store]
-            # What is submitted meanwhile may be written before it is read, or after. It counts in any case.
-            self._put_over.append((store, batches))
-        try:
-            facts = store.reader.facts(numbers)
-        finally:
-            with self._changed:
-                self._put_over = [other for other in self._put_over if other[1] is not batches]
-        return [fact_with(fact, page, batches) for fact, page in zip(facts, numbers, strict=True)]
 
     def drain(self, timeout: float) -> bool:
         """Wait until everything submitted is written; False if `timeout` seconds were not enough, or it is `lost`."""

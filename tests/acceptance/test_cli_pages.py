@@ -3,6 +3,7 @@
 import csv
 import gzip
 import json
+import re
 import sqlite3
 import time
 from contextlib import closing
@@ -12,11 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crawlsched.crawl.project import Requests
-from crawlsched.jobs.importing import Import
 from crawlsched.pages import LIVE, NEW
 from crawlsched.planner import Planner, explain, plan
-from crawlsched.settings import Settings
 from crawlsched.store import Store, copying
 from crawlsched.store.database import Database
 from crawlsched.store.records import last_plan
@@ -259,21 +257,15 @@ def test_imported_pages_are_visited_and_delivered_once(tmp_path):
         assert why["visits"][0]["changed"] is not True
 
 
-def test_no_more_pages_are_imported_than_are_allowed(tmp_path):
+def test_no_more_pages_are_imported_than_are_allowed(tmp_path, columns):
     """By CRAWLSCHED_MAX_PAGES, and by a rule; those that were there before count, and are weighed still."""
-    database, requests = f"sqlite:///{tmp_path / 'crawl.db'}", Requests()
-    given = {"CRAWLSCHED_MAX_PAGES": 4, "CRAWLSCHED_PAGES": [("*/calendar/*", {"max_pages": 1})]}
-    settings = Settings.from_scrapy({**given, "CRAWLSCHED_DATABASE_URL": database}, "test")
-
-    def imported(*names, importance=None):
-        importing = Import(settings, requests, time.time())
-        importing.take([requests.page_of(f"http://a.example/{name}", importance) for name in names])
-        importing.close()
-        return importing.counts["new"], importing.counts["too_many"], importing.counts["weighed"]
-
-    assert imported("calendar/1", "calendar/2", "a", "b") == (3, 1, 0)
-    assert imported("calendar/3", "c", "d") == (1, 2, 0)
-    assert imported("a", "e", importance=2.0) == (0, 1, 1)
-    store = Store.open(database, "test")
-    assert len(store.reader.pages_to_weigh(-1, 10, stated=True)) == 4
-    store.close()
+    rule = 'CRAWLSCHED_PAGES=[["*/calendar/*", {"max_pages": 1}]]'
+    for lines, counts in (
+        ("calendar/1,\ncalendar/2,\na,\nb,", (3, 1, 0)),
+        ("calendar/3,\nc,\nd,", (1, 2, 0)),
+        ("a,2\ne,2", (0, 1, 1)),
+    ):
+        text = "url,importance\n" + re.sub("^", "http://a.example/", lines, flags=re.MULTILINE)
+        found = imported(tmp_path, text, "-s", "CRAWLSCHED_MAX_PAGES=4", "-s", rule)
+        assert (found["new"], found["too_many"], found["weighed"]) == counts
+    assert len(columns("state")) == 4

@@ -3,15 +3,11 @@
 import csv
 import gzip
 import json
-import subprocess
-from collections.abc import Callable
 from itertools import product
 
 import pytest
 
 from tests.commands import run_here
-
-Run = Callable[..., subprocess.CompletedProcess[str]]
 
 # Numbers of pages have gaps and stand in no order; page 30 changes at 2.5 and at 6, page 4 at 1.
 PAGES = "end,page,birth,note,importance,change_rate\n10,30,0,a,1,0.2\n10,4,-5,b,3,0.1\n,17,4.5,c,1,0.001\n"

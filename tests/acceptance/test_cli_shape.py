@@ -1,20 +1,30 @@
-"""One shape of the command line: what holds for every command, whichever it is."""
+"""One shape of the command line: what holds for every command, and what is said to mistakes.
+
+That is: what is wrong, what is allowed, what is like it; and nothing else is done.
+"""
 
 import argparse
 import json
+import re
 import shlex
+import shutil
+import subprocess
 import time
+import tomllib
 from collections.abc import Iterator
+from contextlib import closing
+from itertools import chain
+from pathlib import Path
 
 import pytest
 
 import crawlsched.cli
 from crawlsched.cli.parsing import CommandParser
-from crawlsched.store import Batch, Store
-from tests.commands import run_here
-from tests.rows import new_page
+from crawlsched.store import Store
+from tests import simulated
+from tests.commands import failed, run_here
 
-URL = "http://a.example/p/3"
+URL = "http://a.example/page/3"
 
 
 def leaves(parser: argparse.ArgumentParser, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -46,7 +56,7 @@ ARGUMENTS = {
     "forget": "http://a.example/9 --yes",
     "import": "urls.txt",
     "recrawl": URL,
-    "replay": "--pages pages.csv --changes changes.csv --bandwidth 1/h --policy round_robin",
+    "replay": "--pages pages.csv --changes changes.csv --bandwidth 0.1/s --policy round_robin",
     "db split": None,  # on PostgreSQL only
     "signal": URL,
     "simulate": "list",
@@ -57,22 +67,15 @@ WITHOUT_DATABASE = ("db copy", "detect", "replay", "simulate")
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """A folder with a database and a file of each kind."""
-    folder = tmp_path_factory.mktemp("shape")
-    store = Store.open(f"sqlite:///{folder}/crawl.db", "news")
-    store.save(Batch(new_pages={n: new_page(n, f"http://a.example/p/{n}") for n in range(12)}))
-    store.close()
+def folder(tmp_path_factory) -> Path:
+    """A collection of twelve pages, its backup, others without a page, an empty database, and files of each kind."""
+    folder = shutil.copytree(Path(__file__).with_name("files"), tmp_path_factory.mktemp("shape") / "files")
+    with closing(Store.open(f"sqlite:///{folder}/crawl.db", "news")) as store:
+        simulated.crawl(store, time.time(), n_pages=12, days=0.2, hosts=("a.example",))
+    for name, collection in (("empty", "news"), ("two", "news"), ("two", "shops")):
+        Store.open(f"sqlite:///{folder}/{name}.db", collection).close()
     run_here(folder, "db", "backup", "backup.db", "--database", "sqlite:///crawl.db")
     run_here(folder, "db", "upgrade", "--database", "sqlite:///copied.db")
-    for name, text in {
-        "pages.csv": "page,birth,end\n1,0,100000\n2,0,100000\n",
-        "changes.csv": "page,time\n1,5000\n2,9000\n",
-        "urls.txt": "http://a.example/new\n",
-        "body.html": "<p>Hello there",
-        "visits.csv": "time,url,body\n1000,http://a.example/1,body.html\n",
-    }.items():
-        (folder / name).write_text(text)
     return folder
 
 
@@ -129,13 +132,13 @@ def test_json_takes_any_file_where_nothing_else_can_follow(folder):
     assert "cannot be written" in answer.stderr
 
 
-def test_nothing_that_was_lies_in_the_future(folder):
+def test_nothing_that_was_lies_in_the_future(tmp_path):
     """What a running crawl did while the command was reading is said to be just now."""
-    store = Store.open(f"sqlite:///{folder}/crawl.db", "running")
+    store = Store.open(f"sqlite:///{tmp_path}/crawl.db", "running")
     now = time.time()
     lease = store.take_lease("running", now)
     lease.heartbeat(now + 2.0, {"bandwidth": 1.0, "last_sent_at": now + 2.0, "paused_since": now + 2.0})
-    answer = run_here(folder, "status", "--database", "sqlite:///crawl.db", "--collection", "running")
+    answer = run_here(tmp_path, "status", "--database", "sqlite:///crawl.db")
     lease.release()
     store.close()
     assert "paused since" in answer.stdout
@@ -143,3 +146,61 @@ def test_nothing_that_was_lies_in_the_future(folder):
     assert " in " not in answer.stdout.split("\n")[1]
     assert "budget" not in answer.stdout
     assert "bandwidth 1/s" in answer.stdout
+
+
+TABLE = tomllib.loads(Path(__file__).with_name("mistakes.toml").read_text())
+SHORT = {
+    "CRAWL": ("--database", "sqlite:///crawl.db"),
+    "EMPTY": ("--database", "sqlite:///empty.db"),
+    "HISTORY": ("--pages", "pages.csv", "--changes", "changes.csv"),
+}
+
+
+def typed(folder: Path, line: str) -> subprocess.CompletedProcess[str]:
+    """Run what stands in the table."""
+    words = (SHORT.get(word, (word,)) for word in shlex.split(line))
+    return run_here(folder, *chain.from_iterable(words))
+
+
+def said_to(folder: Path, line: str) -> str:
+    """Return the one sentence with which a command fails, having written nothing."""
+    before = names(folder)
+    sentence = failed(typed(folder, line))
+    assert names(folder) == before
+    return sentence
+
+
+def names(folder: Path) -> set[str]:
+    """Return the files of a folder but those that SQLite has beside a database."""
+    return {file.name for file in folder.iterdir() if not re.search("-(wal|shm)$", file.name)}
+
+
+def is_said(expected: str, sentence: str) -> bool:
+    return sentence.endswith(expected) if expected.endswith(".") else expected in sentence
+
+
+@pytest.mark.parametrize("line", TABLE["exit_code_1"])
+def test_a_mistake_is_answered_with_one_sentence(folder, line):
+    """On standard error; and no file is there afterwards that was not before."""
+    expected = TABLE["exit_code_1"][line]
+    sentence = said_to(folder, line)
+    assert is_said(expected, sentence), sentence
+
+
+@pytest.mark.parametrize("name", ["pages.csv", "changes.csv"])
+def test_of_a_history_the_sentence_names_the_file_and_the_place(folder, tmp_path, name):
+    """What is wrong in it, and in which line or of which page."""
+    for file in ("pages.csv", "changes.csv"):
+        shutil.copy(folder / file, tmp_path)
+    for text, expected in TABLE[name.replace(".", "_")].items():
+        (tmp_path / name).write_text(text)
+        sentence = said_to(tmp_path, "replay HISTORY --bandwidth 1")
+        assert is_said(expected, sentence), sentence
+
+
+@pytest.mark.parametrize("line", TABLE["exit_code_2"])
+def test_what_no_command_understands_is_answered_with_what_is_like_it(folder, line):
+    """Commands, actions, options and their values."""
+    answer = typed(folder, line)
+    assert (answer.returncode, answer.stdout) == (2, "")
+    assert TABLE["exit_code_2"][line] in answer.stderr

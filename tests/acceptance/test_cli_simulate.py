@@ -1,16 +1,13 @@
 """`crawlsched simulate` as a user runs it: a figure's numbers and its picture."""
 
 import csv
-import subprocess
 import sys
-from collections.abc import Callable
 
 import pytest
 
 from tests import children
 from tests.commands import run_here
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
 SMALL = ("--pages", "20", "30", "--horizon", "3", "--repetitions", "2")
 
 

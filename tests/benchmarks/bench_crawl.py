@@ -28,11 +28,8 @@ from scrapy.utils.request import fingerprint
 
 from crawlsched.change_detection import Recipe
 from crawlsched.columns.array_types import FloatArray
-from crawlsched.estimators import grid_id
-from crawlsched.planner import DEFAULT_GRID
 from crawlsched.store import Batch, NewPage, Source, Store
-from crawlsched.store.models import STATE_COLUMNS
-from tests.benchmarks.frontier_collection import learned_rows
+from tests.benchmarks.frontier_collection import collection, pages_in_blocks
 from tests.benchmarks.ratios import keep
 from tests.children import free_port
 
@@ -43,6 +40,8 @@ _LARGE_RATE = 200.0
 _TURN, _COMES_TO_ITSELF = 2.0, 0.5
 # Further pages are copies of the first ones: SQLite makes these thirty times as fast.
 _WRITTEN_ONE_BY_ONE = 500_000
+# Seconds in which the pages of a large store have all been crawled once.
+_ROUND = 1e6
 
 _SPIDER = '''
 import asyncio, collections, json, math, os, resource, signal, threading, time
@@ -118,7 +117,6 @@ class Recorder:
         if self.watch is not None:
             self.watch.cancel()
         stats = {k: v for k, v in self.crawler.stats.get_stats().items() if isinstance(v, (int, float, str))}
-        usage = resource.getrusage(resource.RUSAGE_SELF)
         record = {
             "times": self.times,
             "late": self.late,
@@ -126,9 +124,8 @@ class Recorder:
             "parts": self.parts,
             "sampled_from": self.sampled_from,
             "threads": self.threads,
-            "peak_memory": usage.ru_maxrss * 1024,
+            "peak_memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
             "memory": self.memory,
-            "cpu": usage.ru_utime + usage.ru_stime,
             "first_dispatch": (self.times[0] if self.times else 0.0) - self.started,
         }
         with open("record.json", "w") as file:
@@ -293,45 +290,18 @@ def fill_file(folder: Path, n_pages: int, port: int) -> None:
 
 def fill(store: Store, n_pages: int, port: int) -> None:
     """Write pages, each crawled a few times and a third announced, as a long crawl would leave them."""
-    rng = np.random.default_rng(1)
     now = time.time()
-    for start in range(0, n_pages, 50_000):
-        numbers = range(start, min(start + 50_000, n_pages))
-        batch = Batch(since=now)
+    made = collection(n_pages, n_pages / _ROUND, announced=1 / 3, now=now).planner
+    for numbers in pages_in_blocks(n_pages):
+        batch = Batch(since=now, columns=made.columns(numbers), grid=made.grid)
         batch.sources[0] = Source(0, "ping", "127.0.0.1", "127.0.0.1")
-        for number in numbers:
-            url = f"http://127.0.0.{1 + number % 20}:{port}/{number}"
-            batch.new_pages[number] = NewPage(
-                number,
-                url,
-                f"127.0.0.{1 + number % 20}",
-                fingerprint(Request(url)),
-                now - 1e7,
-                request_fingerprinter="scrapy.utils.request.RequestFingerprinter",
-            )
+        for number in numbers.tolist():
+            host = f"127.0.0.{1 + number % 20}"
+            url, of = f"http://{host}:{port}/{number}", "scrapy.utils.request.RequestFingerprinter"
+            key = fingerprint(Request(url))
+            batch.new_pages[number] = NewPage(number, url, host, key, now - 1e7, request_fingerprinter=of)
             seen = Recipe("raw_bytes").fingerprint(_body_of(b"/%d" % number), None, None, url)
             batch.contents[number] = {"fingerprint": seen.digest, "recipe": seen.recipe}
-        n = len(numbers)
-        announced = np.array(numbers) % 3 == 0
-        batch.columns = {
-            **dict.fromkeys(STATE_COLUMNS, np.zeros(n, np.int64)),
-            "page": np.array(numbers),
-            "state": np.full(n, 2, np.uint8),
-            "importance": rng.lognormal(0, 1, n).astype(np.float32),
-            "crawled_at": now - rng.exponential(1e6, n),
-            "first_seen": np.full(n, now - 1e7),
-            "changed_at": np.full(n, np.nan),
-            "n_crawls": rng.integers(1, 20, n).astype(np.uint32),
-            "n_changes": rng.integers(0, 2, n).astype(np.uint32),
-            "n_signals": (announced * rng.poisson(0.3, n)).astype(np.uint16),
-            "n_signals_total": (announced * rng.integers(3, 20, n)).astype(np.uint32),
-            "signalled_since": np.where(announced, now - 9e6, np.nan),
-            "source": np.where(announced, 0, -1).astype(np.int32),
-            "true_signals": (announced * rng.exponential(3.0, n)).astype(np.float32),
-            "false_signals": (announced * rng.exponential(3.0, n)).astype(np.float32),
-        }
-        batch.columns["log_likelihood"] = learned_rows(DEFAULT_GRID, np.exp(rng.normal(np.log(1e-5), 1.7, n)))[0]
-        batch.grid = grid_id(DEFAULT_GRID)
         store.save(batch)
 
 

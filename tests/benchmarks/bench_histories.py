@@ -18,13 +18,14 @@ import hashlib
 import json
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 
 import crawlsched
 from crawlsched.simulation import History, read_history, replay
+from tests.benchmarks.bench_learning import summed_up
 
 ROOT = Path(__file__).parents[2]
 NAMES = ("releases", "proposals", "manuals", "terms", "encyclopedia", "handbook", "site", "clockwork")
@@ -100,12 +101,6 @@ def replayed(path: Path, code: str) -> dict[Cell, dict[str, float]]:
     return known
 
 
-def mean_and_error(values: Sequence[float]) -> str:
-    """Say a mean of paired differences and its standard error."""
-    error = np.std(values, ddof=1) / len(values) ** 0.5 if len(values) > 1 else np.nan
-    return f"{np.mean(values):+.4f} ±{error:.4f}"
-
-
 def say(known: dict[Cell, dict[str, float]], ours: str, others: Iterable[str]) -> None:
     """Print what a policy is ahead of others by: over all cells, by bandwidth, by importance, by history."""
     for other in others:
@@ -119,7 +114,7 @@ def say(known: dict[Cell, dict[str, float]], ours: str, others: Iterable[str]) -
         print(f"\n{ours} less {other}".ljust(40) + f"{'freshness':>20}{'cells':>8}{'behind by > 0.005':>20}")
         for group, values in groups.items():
             behind = sum(value < -0.005 for value in values)
-            print(f"{group:<40}{mean_and_error(values):>20}{len(values):>8}{behind:>20}")
+            print(f"{group:<40}{summed_up(values):>20}{len(values):>8}{behind:>20}")
 
 
 def main() -> None:

@@ -9,10 +9,11 @@ visits a page is followed that has changed its ways. Run it with::
 """
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from itertools import product
 
 import numpy as np
 
@@ -123,7 +124,7 @@ def variant(doubt: float, renewal: float) -> Iterator[None]:
 def summed_up(figures: list[float]) -> str:
     """Return mean and standard error as text."""
     error = np.std(figures, ddof=1) / np.sqrt(len(figures)) if len(figures) > 1 else np.nan
-    return f"{np.mean(figures):8.4f} ±{error:.4f}"
+    return f"{np.mean(figures):+8.4f} ±{error:.4f}"
 
 
 def table_loss(seeds: list[int], pages: list[int], seconds: list[float]) -> None:
@@ -139,29 +140,25 @@ def table_loss(seeds: list[int], pages: list[int], seconds: list[float]) -> None
 def table_signals(seeds: list[int], pages: list[int], seconds: list[float]) -> None:
     """Print what signals gain beside what there is to gain."""
     print("\nGained by signals with Figure 4's parameters: learned, known, share (demanded: at least 0.8)")
-    for n_pages in pages:
-        for time in seconds:
-            gains = np.array([gain_share(seed, n_pages, time) for seed in seeds])
-            learned, known = gains.T
-            share = learned.sum() / known.sum()
-            # The error of a ratio of sums, to first order.
-            error = np.std(learned - share * known, ddof=1) / np.sqrt(len(seeds)) / known.mean()
-            columns = (summed_up(column.tolist()) for column in gains.T)
-            print(f"{n_pages} pages, {time:g} s".ljust(30), *columns, f"{share:8.3f} ±{error:.3f}", flush=True)
+    for n_pages, time in product(pages, seconds):
+        gains = np.array([gain_share(seed, n_pages, time) for seed in seeds])
+        learned, known = gains.T
+        share = learned.sum() / known.sum()
+        # The error of a ratio of sums, to first order.
+        error = np.std(learned - share * known, ddof=1) / np.sqrt(len(seeds)) / known.mean()
+        columns = (summed_up(column.tolist()) for column in gains.T)
+        print(f"{n_pages} pages, {time:g} s".ljust(30), *columns, f"{share:8.3f} ±{error:.3f}", flush=True)
 
 
 def table_useless(seeds: list[int], pages: list[int], seconds: list[float]) -> None:
     """Print what useless signals cost."""
     print("\nLost by listening to useless signals (demanded: at most 0.002)")
-    for n_pages in pages:
-        for time in seconds:
-            kinds: list[tuple[str, Callable[[int], History]]] = [
-                ("false ones only", partial(announced_pages, n_pages=n_pages, seconds=time, recall=np.zeros(n_pages))),
-                ("every page at every poll", partial(stamped_pages, n_pages=n_pages, seconds=time)),
-            ]
-            for name, make in kinds:
-                lost = [lost_to_useless(make(seed), time) for seed in seeds]
-                print(f"{n_pages} pages, {time:g} s, {name}".ljust(45), summed_up(lost), flush=True)
+    for n_pages, time in product(pages, seconds):
+        false_ones = partial(announced_pages, n_pages=n_pages, seconds=time, recall=np.zeros(n_pages))
+        each_poll = partial(stamped_pages, n_pages=n_pages, seconds=time)
+        for name, make in {"false ones only": false_ones, "every page at every poll": each_poll}.items():
+            lost = [lost_to_useless(make(seed), time) for seed in seeds]
+            print(f"{n_pages} pages, {time:g} s, {name}".ljust(45), summed_up(lost), flush=True)
 
 
 def visits_until_followed(change: float, spread: float, renewal: float, *, seed: int = 1, n_pages: int = 400) -> int:

@@ -39,6 +39,7 @@ from crawlsched.store.members import SharedCollection
 from tests import children
 from tests.crawling import Project, spider
 from tests.integration.refresh.processes import asked, process
+from tests.many_hosts import Log
 
 N_SHARDS, N_MEMBERS, PAGES_PER_SHARD, RATE, LOWER_RATE = 16, 8, 100_000, 60.0, 40.0
 EVERY = 20.0
@@ -73,8 +74,7 @@ class Ring:
 
     def __init__(self, folder: Path, server: Any) -> None:
         self.folder, self.server, self.url = folder, server, server.get_uri()
-        self.log = folder / "site.log"
-        self.port = children.serve("tests.many_hosts", self.log, PAGES_PER_SHARD, *HOSTS)
+        self.log = Log(folder, PAGES_PER_SHARD, *HOSTS)
         self.names: dict[int, str] = {}
         self.samples: list[Row[Any]] = []
         self.running: list[subprocess.Popen[str]] = []
@@ -90,7 +90,7 @@ class Ring:
         shared = SharedCollection.open(database, "test", N_SHARDS, RATE)
         with process(shared) as refresher:
             for host in HOSTS:
-                refresher.admission.requested(asked(f"http://{host}:{self.port}/0"), refresher.clock())
+                refresher.admission.requested(asked(f"http://{host}:{self.log.port}/0"), refresher.clock())
         given = {"page", "url", "request_fingerprint", "url_digest"}
         with database.writing() as connection:
             # As if a crawl had found them; the fingerprints of another fingerprinter are computed anew by each owner.
@@ -221,9 +221,7 @@ class Judge:
 
     def __init__(self, ring: Ring, begin: float, end: float) -> None:
         self.ring, self.begin, self.end = ring, begin, end
-        lines = (line.split() for line in ring.log.read_text().splitlines())
-        log = [(float(at), HOSTS.index(host), int(page), name) for at, host, page, name in lines]
-        self.log = sorted(log)
+        self.log = sorted((at, HOSTS.index(host), page, name) for at, host, page, name in ring.log.asked())
         self.times = [at for at, *_ in self.log]
         with ring.engine.connect() as connection:
             found = "SELECT shard, page, time FROM observations WHERE outcome <> 'dropped' ORDER BY time"

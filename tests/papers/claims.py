@@ -1,4 +1,4 @@
-"""What the papers claim of their figures, and whether it came out: `CLAIMS`, by the names of the figures.
+"""What the papers claim of their figures, and whether it came out; the function of a figure's claims has its name.
 
     python -m tests.papers.claims FIGURE [--repetitions N] [--pages M ...] [--horizon T] [--seed S]
 
@@ -6,25 +6,22 @@ simulates a figure and says so; without settings as printed in the paper, which 
 """
 
 import argparse
-from collections.abc import Callable
 
 from crawlsched.simulation.figures import FIGURES, Table
-from tests.papers.claim import Claim, Claims
-from tests.papers.claims_of_change_rates import CLAIMS as OF_CHANGE_RATES
-from tests.papers.claims_of_noisy_signals import CLAIMS as OF_NOISY_SIGNALS
-
-CLAIMS: dict[str, Callable[[Table], Claims]] = {**OF_NOISY_SIGNALS, **OF_CHANGE_RATES}
+from tests.papers import claims_of_change_rates, claims_of_noisy_signals
+from tests.papers.claim import Claim
 
 
 def claims_of(name: str, table: Table) -> list[Claim]:
     """Return what is claimed of a figure, as it came out in a table."""
-    return list(CLAIMS[name](table))
+    claims = vars(claims_of_change_rates) | vars(claims_of_noisy_signals)
+    return list(claims[name.replace("-", "_")](table))
 
 
 def main() -> None:
     """Simulate a figure and say what came out."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("figure", choices=CLAIMS)
+    parser.add_argument("figure", choices=FIGURES)
     parser.add_argument("--repetitions", type=int)
     parser.add_argument("--pages", type=int, nargs="+")
     parser.add_argument("--horizon", type=float)

@@ -38,18 +38,18 @@ def _more_than_chance(rows: Iterable[Row]) -> float:
     return max(row.mean - max(_SMALL, 2 * np.nan_to_num(row.standard_error)) for row in rows)
 
 
-def _on_par(table: Table) -> Claims:
+def noisy_signals_2(table: Table) -> Claims:
     worst = max(abs(row.mean) for row in table.some(OVER_OPTIMUM))
     yield Claim(worst <= PAR, "GREEDY and LDS are on par with the continuous optimum", worst)
 
 
-def _cis_above_greedy(table: Table) -> Claims:
+def noisy_signals_3(table: Table) -> Claims:
     for quantity, words in ((OVER_GREEDY, "GREEDY at every m"), (OVER_OPTIMUM, "the optimum without announcements")):
         least = _least(table.some(quantity, policy="GREEDY-CIS"))
         yield Claim(least > 0, f"GREEDY-CIS is above {words}", least)
 
 
-def _ncis_best(table: Table) -> Claims:
+def noisy_signals_4(table: Table) -> Claims:
     behind = table.some(BEHIND_NCIS)
     plain = _most(row for row in behind if row.labels[1] in ("GREEDY", "GREEDY-CIS"))
     yield Claim(plain < 0, "GREEDY-NCIS is above GREEDY and GREEDY-CIS at every m", plain)
@@ -91,7 +91,7 @@ def _better_almost_everywhere(table: Table) -> Claim:
     return Claim(held, words, worse, len(told))
 
 
-def _delay_matters_little(table: Table) -> Claims:
+def noisy_signals_8(table: Table) -> Claims:
     lost = f"accuracy less {NO_DELAY}"
     first, *_, last = sorted(table.some(lost, policy="GREEDY-NCIS"), key=lambda row: row.labels) * 2
     mended = table.one(lost, policy="GREEDY-NCIS-D", pages=first.labels[0]).mean
@@ -102,7 +102,7 @@ def _delay_matters_little(table: Table) -> Claims:
     yield Claim(abs(tight) < abs(first.mean), "delay costs less where the bandwidth is tight", tight)
 
 
-def _plus_is_less_robust(table: Table) -> Claims:
+def noisy_signals_5(table: Table) -> Claims:
     """GREEDY-CIS+ is close to optimal with right numbers, and less robust to wrong ones."""
     for m in table.values("pages"):
         gap = table.one(BEHIND_NCIS, pages=m, corruption=0.0, policy="GREEDY-CIS+").mean
@@ -147,23 +147,23 @@ def _dots_of(table: Table, pages: Label, policy: str) -> _Dots:
     return _Dots(best, rate, of(crawl_rates.CHANGE_RATE), recall >= crawl_rates.MANY, recall <= crawl_rates.FEW)
 
 
-def _lds_keeps_to_the_rates(table: Table) -> Claims:
+def noisy_signals_7(table: Table) -> Claims:
     greedy, lds = ([row.mean for row in table.some(crawl_rates.DISTANCE, policy=name)] for name in ("GREEDY", "LDS"))
     yield Claim(max(lds) <= 0.02, "the rates of LDS are very close to the optimal ones (2 % of all crawls)", *lds)
     farther = all(one > other for one, other in zip(greedy, lds, strict=True))
     yield Claim(farther, "those of GREEDY differ more, though its accuracy does not", *greedy)
 
 
-def _announced_pages_are_crawled_less(table: Table) -> Claims:
+def noisy_signals_12(table: Table) -> Claims:
     for pages in [pages for pages in table.values("pages") if int(pages) <= 100][-1:]:
         dots = _dots_of(table, pages, "GREEDY-CIS")
         many, few = dots.ratio(dots.many), dots.ratio(dots.few)
         words = "at m = 100 GREEDY-CIS crawls pages with many announcements less and others more"
         yield Claim(many < 1 < few, words, many, few)
-    yield from _where_crawls_are_short(table)
+    yield from noisy_signals_13(table)
 
 
-def _where_crawls_are_short(table: Table) -> Claims:
+def noisy_signals_13(table: Table) -> Claims:
     for pages in [pages for pages in table.values("pages") if int(pages) >= 300][-1:]:
         dots = _dots_of(table, pages, "GREEDY-CIS")
         boosted = dots.many & (dots.rate > BOOSTED * dots.best)
@@ -177,7 +177,7 @@ def _where_crawls_are_short(table: Table) -> Claims:
         yield Claim(0.8 < few < 1.2, "pages with few announcements stay near the optimal rates", few)
 
 
-def _blind_trust_costs_crawls(table: Table) -> Claims:
+def noisy_signals_14(table: Table) -> Claims:
     for m in table.values("pages"):
         trusting, wary = _dots_of(table, m, "GREEDY-CIS"), _dots_of(table, m, "GREEDY-NCIS")
         boosted = wary.share(trusting.rate > 1.5 * np.maximum(wary.rate, wary.best))
@@ -190,7 +190,7 @@ def _blind_trust_costs_crawls(table: Table) -> Claims:
         yield Claim(blind > seeing, words, blind, seeing)
 
 
-def _settles(table: Table) -> Claims:
+def noisy_signals_9(table: Table) -> Claims:
     """The accuracy rises and falls to that of the new bandwidth by itself."""
     for m in table.values("pages"):
         off = [abs(table.one(crawl_rates.SETTLED, pages=m, time=f"phase {phase}").mean) for phase in (1, 2, 3)]
@@ -204,13 +204,13 @@ def _settles(table: Table) -> Claims:
 CLEARLY, HARDLY = 0.05, 0.001
 
 
-def _clearly_biased(table: Table) -> Claims:
+def noisy_signals_10(table: Table) -> Claims:
     for name in MEASURES:
         off = [abs(row.mean) for row in table.some(BIAS, measure=name)]
         yield Claim(max(off) >= CLEARLY, f"counting is clearly biased in {name}", *off)
 
 
-def _hardly_biased(table: Table) -> Claims:
+def noisy_signals_11(table: Table) -> Claims:
     """The bias is of the order of 0.0001, or what chance explains; and so it is over all pages."""
     for of in (*([row] for row in table.some(BIAS)), *(table.some(BIAS, measure=name) for name in MEASURES)):
         off = abs(sum(row.mean for row in of)) / len(of)
@@ -222,7 +222,7 @@ def _hardly_biased(table: Table) -> Claims:
 VERY_WELL = 0.01
 
 
-def _three_terms_are_enough(table: Table) -> Claims:
+def noisy_signals_6(table: Table) -> Claims:
     """Three terms approximate very well; the caption says that all functions tend to the same value."""
     curves = {name: [row.mean for row in table.some(VALUE, function=name)] for name in (EXACT, *TERMS)}
     limit = table.one(VALUE, function=LIMIT).mean
@@ -232,20 +232,3 @@ def _three_terms_are_enough(table: Table) -> Claims:
     ends = [curve[-1] for curve in curves.values()]
     held = all(abs(end - limit) < 1e-9 * limit for end in ends)
     yield Claim(held, "the asymptotic value is that of all functions", limit, *ends)
-
-
-CLAIMS = {
-    "noisy-signals-2": _on_par,
-    "noisy-signals-3": _cis_above_greedy,
-    "noisy-signals-4": _ncis_best,
-    "noisy-signals-5": _plus_is_less_robust,
-    "noisy-signals-6": _three_terms_are_enough,
-    "noisy-signals-7": _lds_keeps_to_the_rates,
-    "noisy-signals-8": _delay_matters_little,
-    "noisy-signals-9": _settles,
-    "noisy-signals-10": _clearly_biased,
-    "noisy-signals-11": _hardly_biased,
-    "noisy-signals-12": _announced_pages_are_crawled_less,
-    "noisy-signals-13": _where_crawls_are_short,
-    "noisy-signals-14": _blind_trust_costs_crawls,
-}

@@ -126,19 +126,6 @@ def freshness_slope(rate: float, change_rate: float) -> Any:
 
 
 @in_digits
-def refresh_rate(threshold: float, change_rate: float, importance: float) -> Any:
-    """The rate of a page in problem (5) at a threshold: dG/dxi = Lambda / mu, by bisection."""
-    target = mpf(threshold) / importance
-    if target * change_rate >= 1:
-        return mpf(0)
-    low, high = mpf(10) ** -60, mpf(10) ** 60
-    for _ in range(400):
-        middle = mpmath.sqrt(low * high)
-        low, high = (middle, high) if freshness_slope(middle, change_rate) > target else (low, middle)
-    return low
-
-
-@in_digits
 def azar_rates(change_rates: Any, importances: Any, bandwidth: float) -> tuple[list[Any], Any]:
     """Azar et al., Algorithm 2: pages by mu/Delta, the longest prefix of which all rates are positive."""
     change, importance = ([*map(mpf, column)] for column in (change_rates, importances))

@@ -46,19 +46,6 @@ def test_problem_5_karush_kuhn_tucker_conditions_hold_in_50_digits(spread):
 
 
 @SCALES
-def test_problem_5_has_no_duality_gap_in_50_digits(spread):
-    """The dual value at the threshold, from the oracle's own rates, is the objective to 1e-12."""
-    change_rate, importance, bandwidth = population(2, 12, spread)
-    found = refresh_rates(change_rate, importance, bandwidth)
-    primal, dual = mpf(0), mpf(found.threshold) * mpf(bandwidth)
-    for rate, change, weight in zip(found.rates, change_rate, importance, strict=True):
-        best = oracle.refresh_rate(found.threshold, change, weight)
-        primal += mpf(weight) * oracle.freshness(rate, change)
-        dual += mpf(weight) * oracle.freshness(best, change) - mpf(found.threshold) * best
-    assert abs(dual / primal - 1) < 1e-12
-
-
-@SCALES
 def test_poisson_rates_are_algorithm_2_of_azar_and_others(spread):
     """Rates and threshold agree with the sorted prefix sums in 50 digits."""
     change_rate, importance, bandwidth = population(3, 200, spread)

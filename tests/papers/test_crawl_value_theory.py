@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawlsched.bandwidth import refresh_rates_with_signals
-from crawlsched.crawl_value import greedy, greedy_ncis, merge_sources, noisy_value, posterior_value
+from crawlsched.crawl_value import greedy, merge_sources, noisy_value, posterior_value
 from tests.inputs import tries
 from tests.papers import oracle
 
@@ -143,18 +143,3 @@ def test_the_posterior_value_keeps_coming_back_where_the_mean_rate_gives_up():
     mean_limit = 1 / (weights @ rates)
     assert greedy(1e9, weights @ rates) <= mean_limit
     assert posterior_value(weights, rates, 300.0) > 50 * mean_limit
-
-
-def test_crawling_by_the_crawl_value_finds_the_optimal_rates():
-    """At the optimum of problem (5) all crawled pages have the same crawl value when their time comes (Theorem 1)."""
-    change_rate = np.array([0.2, 1.0, 3.0])
-    importance = np.array([1.0, 2.0, 4.0])
-    elapsed = np.array([1.6, 0.9, 0.8])
-    values = greedy_ncis(elapsed, 0, change_rate, 0.0, 0.0, importance)
-    up, down = np.argmax(values), np.argmin(values)
-    freshness = lambda tau: importance * -np.expm1(-change_rate * tau) / (change_rate * tau)  # noqa: E731
-    moved = 1 / elapsed
-    moved[up] += 1e-4
-    moved[down] -= 1e-4
-    gain = freshness(1 / moved).sum() - freshness(elapsed).sum()
-    assert gain == pytest.approx(1e-4 * (values[up] - values[down]), rel=1e-3)

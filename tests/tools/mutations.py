@@ -30,7 +30,7 @@ PARTS = {
     "posterior": (
         ["estimators/posterior.py"],
         ["tests/unit/estimators/test_estimators_posterior.py tests/unit/estimators/test_estimators_soft_visits.py "
-         "crawlsched/estimators/posterior.py",
+         "tests/unit/test_wrong_arguments.py crawlsched/estimators/posterior.py",
          "tests/unit/estimators crawlsched/estimators tests/papers", "tests/unit/planner tests/unit/crawl_value"],
     ),
     "frontier": (

@@ -1,6 +1,7 @@
 """What goes wrong outside is counted or said in a sentence, and the crawl goes on where it can."""
 
 import re
+import resource
 import time
 from contextlib import closing
 
@@ -9,49 +10,30 @@ from tests.crawling import Project, spider
 from tests.databases import rows
 from tests.waiting import wait_until
 
-FULL_DISK = """
-import os, resource
-from scrapy.utils.asyncio import call_later
+SHORT_PATIENCE = """
 from crawlsched.crawl import collection
-
 collection._LAST_WRITES = 2.0
-
-
-class FullDisk:
-    # While there is a file "full" the database's log may not grow any more: for SQLite that is a full disk.
-    @classmethod
-    def from_crawler(cls, crawler):
-        self = cls()
-        self.limit = resource.RLIM_INFINITY
-        self.look()
-        return self
-
-    def look(self):
-        limit = resource.RLIM_INFINITY
-        if os.path.exists("full"):
-            limit = os.path.getsize("crawl.db-wal") if self.limit == limit else self.limit
-        if limit != self.limit:
-            self.limit = limit
-            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
-        call_later(0.05, self.look)
 """
 
 
 def test_a_full_disk_stops_dispatching_and_loses_nothing(site, tmp_path):
     """One line says so; the crawl waits and goes on when there is room. What is not written at the end is said."""
     urls = [site.page(f"/{number}", "<p>x</p>") for number in range(20)]
-    extensions = {"spider_under_test.FullDisk": 0, "spider_under_test._Closer": 1}
-    project = Project(tmp_path, spider(urls, before=FULL_DISK), bandwidth="20/s", EXTENSIONS=extensions)
+    project = Project(tmp_path, spider(urls, before=SHORT_PATIENCE), bandwidth="20/s")
     process = project.start()
+
+    def limit_files_to(size):  # of the database's log: for SQLite that is a full disk
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
     wait_until(lambda: len(site.times) > 30)
-    (tmp_path / "full").touch()
+    limit_files_to((tmp_path / "crawl.db-wal").stat().st_size)
     project.wait_for_log("Nothing can be written: ")
     wait_until(lambda: time.monotonic() - site.times[-1] > 0.7)
-    (tmp_path / "full").unlink()
+    limit_files_to(resource.RLIM_INFINITY)
     project.wait_for_log("nothing is lost.")
     n_before = len(site.times)
     wait_until(lambda: len(site.times) > n_before + 20)
-    (tmp_path / "full").touch()
+    limit_files_to((tmp_path / "crawl.db-wal").stat().st_size)
     time.sleep(1.0)
     crawl = project.end(process)
     assert crawl.log.count("Nothing can be written: ") == 2

@@ -6,7 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.crawling import YIELDS, Project, spider
+from tests import parts
+from tests.crawling import Project, spider
 from tests.site import Site, most_in_a_second
 from tests.waiting import wait_until
 
@@ -132,47 +133,19 @@ def test_a_pause_is_no_failure(seen):
         assert run.stats["crawlsched/dispatched"] == run.stats["crawlsched/resolved"]
 
 
-# The pause begins when a page has got its slot and not yet its turn to be written, and outlasts its time-out.
-HELD = """
-from scrapy.utils.asyncio import call_later
-from crawlsched.crawl import refresher as refreshing
-from crawlsched.crawl.refresher import Refresher
-
-refreshing._SWEEP_INTERVAL = 0.1
-
-class PauseAtTheGate:
-    def __init__(self, crawler):
-        self.refresher, self.stats, self.n = Refresher.of(crawler), crawler.stats, 0
-
-    @classmethod
-    def from_crawler(cls, crawler):
-        return cls(crawler)
-
-    def process_request(self, request):
-        if "/page" in request.url:
-            self.n += 1
-            if self.n == 2:
-                self.refresher.rate.pause(self.refresher.clock())
-                call_later(1.5, self.go_on)
-
-    def go_on(self):
-        self.stats.set_value("dropped_in_the_pause", self.stats.get_value("crawlsched/resolved/dropped", 0))
-        self.refresher.rate.resume(self.refresher.clock())
-"""
-
-
-def test_a_page_that_was_held_in_a_pause_is_judged_like_any_other(site, tmp_path):
-    """Its visit is not given up while its request waits."""
-    crawl = Project(
-        tmp_path,
-        spider([site.page("/page", "<p>the same for ever</p>")], YIELDS, before=HELD),
-        DOWNLOADER_MIDDLEWARES={"spider_under_test.PauseAtTheGate": 900},
-        bandwidth="4/s",
-        DOWNLOAD_TIMEOUT=0.1,
-        error_interval=1000,
-        seconds=6,
-    ).run()
-    assert crawl.stats["item_scraped_count"] == 1, crawl.log[-3000:]
-    assert crawl.stats["dropped_in_the_pause"] == 0
-    assert crawl.stats["crawlsched/resolved/unchanged"] >= 3
-    assert crawl.stats["crawlsched/dispatched"] == crawl.stats["crawlsched/resolved"]
+def test_a_visit_is_not_given_up_while_its_request_waits_for_the_end_of_a_pause(sqlite_url):
+    """Its nine minutes begin when the crawl goes on."""
+    now = [1000.0]
+    refresher = parts.refresher(parts.settings(sqlite_url, bandwidth=4.0), lambda: now[0])
+    parts.ask(refresher, "http://a.example/")
+    refresher.dispatcher.next_page(now[0], parts.any_host)
+    refresher.rate.pause(now[0])
+    n_open = []
+    for passed, resumes in ((5000.0, True), (500.0, False), (50.0, False)):
+        now[0] += passed
+        refresher.sweep(now[0])
+        n_open.append(len(refresher.visits.older_than(now[0])))
+        if resumes:
+            refresher.rate.resume(now[0])
+    assert n_open == [1, 1, 0]
+    parts.close(refresher)

@@ -15,20 +15,11 @@ class Downloader:
     # What Scrapy's engine asks of it, and nothing else: no `slots`, no `handlers`.
     def __init__(self, crawler):
         self._renamed = Scrapys(crawler)
-        self.middleware = self._renamed.middleware
 
-    @property
-    def active(self):
-        return self._renamed.active
-
-    def fetch(self, *arguments):
-        return self._renamed.fetch(*arguments)
-
-    def needs_backout(self):
-        return self._renamed.needs_backout()
-
-    def close(self):
-        self._renamed.close()
+    def __getattr__(self, name):
+        if name in ("middleware", "active", "fetch", "needs_backout", "close"):
+            return getattr(self._renamed, name)
+        raise AttributeError(name)
 """
 
 
@@ -48,7 +39,7 @@ def test_a_downloader_without_slots_and_handlers_loses_no_page(site, tmp_path):
 @pytest.mark.parametrize(
     ("ask", "without"),
     [
-        (scrapy_versions.under_way, frozenset()),
+        (scrapy_versions.under_way, None),
         (scrapy_versions.is_closing, False),
         (scrapy_versions.wake, None),
         (scrapy_versions.download_handlers, None),

@@ -14,28 +14,14 @@ from sqlalchemy import create_engine, text
 
 from crawlsched.sharing import shard_of
 from crawlsched.store import schema
-from tests import children
 from tests.commands import report, run_here, said
 from tests.crawling import FOLLOWS, Project, spider
-from tests.many_hosts import HOSTS, PAGES_PER_HOST
+from tests.many_hosts import HOSTS, PAGES_PER_HOST, Log
 from tests.waiting import wait_until
 
 N_SHARDS, RATE = 4, 40.0
 N_PAGES = len(HOSTS) * PAGES_PER_HOST
 ALL = {(host, page) for host in HOSTS for page in range(PAGES_PER_HOST)}
-
-
-class Log:
-    """What a site of many hosts was asked, by its own log."""
-
-    def __init__(self, folder: Path) -> None:
-        self._file = folder / "site.log"
-        self.port = children.serve("tests.many_hosts", self._file)
-
-    def asked(self) -> list[tuple[float, str, int, str]]:
-        """Return each request: when, host, page and User-Agent."""
-        lines = (line.split() for line in self._file.read_text().splitlines())
-        return [(float(at), host, int(page), name) for at, host, page, name in lines]
 
 
 def crawl_of(folder: Path, log: Log, name: str, **settings: Any) -> Project:

@@ -20,16 +20,12 @@ def trace(letter):
 
 
 def test_traces_come_with_the_facts_and_a_page_without_has_none(store):
-    """The newest counts, and what is not written yet counts more."""
+    """The newest counts."""
     store.save(Batch(traces={1: trace(b"a")}))
     store.save(Batch(traces={1: trace(b"b")}))
     first, second = store.reader.facts([0, 1])
     assert (first.history, first.text_sketch, first.block_sketch) == (b"", b"", b"")
     assert (second.history, second.text_sketch, second.block_sketch) == (b"b" * 8, b"b" * 256, b"b" * 4)
-    behind = WriteBehind()
-    behind.submit((store, Batch(traces={0: trace(b"c")})))
-    assert behind.facts(store, [0])[0].history == b"c" * 8
-    behind.close()
 
 
 def test_the_text_before_is_kept_with_the_text(store):

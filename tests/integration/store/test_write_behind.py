@@ -8,7 +8,7 @@ from sqlalchemy import event
 
 from crawlsched.store import Batch, Store, WriteBehind
 from tests.integration.store.locks import locked
-from tests.rows import NOW, new_page, new_pages, observation
+from tests.rows import NOW, new_pages, observation
 from tests.waiting import wait_until
 
 
@@ -95,20 +95,3 @@ def test_a_lock_of_another_process_is_waited_out(sqlite_url, monkeypatch, caplog
     assert "nothing is lost" in lines[1]
     assert writer.close()
     store.close()
-
-
-def test_facts_include_what_is_not_written_yet(sqlite_store):
-    """A page asked for between a visit and its writing is known as the visit left it, and a new one is known at all."""
-    sqlite_store.save(Batch(new_pages={0: new_page(0)}, contents={0: {"etag": "old", "recipe": "r"}}))
-    writer = WriteBehind()
-    with locked(sqlite_store.database.text):
-        writer.submit((sqlite_store, Batch(contents={0: {"etag": "newer"}})))
-        new = Batch(new_pages={1: new_page(1)._replace(template=b"t")}, templates={b"t": {"callback": "parse"}})
-        writer.submit((sqlite_store, new))
-        writer.submit((sqlite_store, Batch(contents={0: {"etag": "newest"}, 1: {"etag": "first"}})))
-        zero, one, missing = writer.facts(sqlite_store, [0, 1, 2])
-        assert (zero.etag, zero.recipe) == ("newest", "r")
-        assert (one.url, one.etag, one.template_data) == ("http://host1.example/1", "first", {"callback": "parse"})
-        assert missing is None
-    assert writer.close()
-    assert writer.facts(sqlite_store, [0, 1, 2]) == [zero, one, None] == sqlite_store.reader.facts([0, 1, 2])

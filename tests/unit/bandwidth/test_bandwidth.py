@@ -94,13 +94,6 @@ def test_where_every_change_is_announced_a_page_is_crawled_at_every_nth_announce
     assert seen == {False, True}
 
 
-def test_harmonic_rates_starve_no_page():
-    """A page that changes a billion times faster than there are crawls still gets some; the optimum gives it up."""
-    change_rate = np.array([1.0, 1e9])
-    assert np.all(harmonic_rates(change_rate, 1.0, 1.0).rates > 0.1)
-    assert refresh_rates(change_rate, 1.0, 1.0).rates[1] == 0.0
-
-
 @every_plan
 def test_no_pages_need_no_bandwidth(plan):
     """An empty collection is no error."""

@@ -30,12 +30,6 @@ def test_every_page_is_always_within_one_crawl_of_its_share(rates, n_slots):
     assert discrepancy(rates, slots) <= 1.0 - 1.0 / (2 * rates.size - 2) + 1e-9
 
 
-def test_a_page_with_rate_0_is_never_crawled():
-    """Only pages with a rate get slots, and a single one gets all."""
-    assert set(low_discrepancy_schedule([0.0, 1.0, 0.0, 2.0], 100)) == {1, 3}
-    assert set(low_discrepancy_schedule([0.0, 1.0, 0.0], 5)) == {1}
-
-
 def test_a_longer_schedule_begins_with_the_shorter_one():
     """The schedule does not depend on where it ends."""
     rates = np.random.default_rng(1).lognormal(0.0, 2.0, 50)

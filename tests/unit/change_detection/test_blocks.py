@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlsched.change_detection import Recipe
 from crawlsched.change_detection.blocks import page_blocks
 from crawlsched.change_detection.html_scan import visible_text
 
@@ -58,15 +57,6 @@ def test_numbers_and_made_up_parts_of_names_do_not_move_a_block() -> None:
     other = page_blocks("<div id=page-12 class='css-1q2w list'><p>a</p></div>")
     assert one.paths == two.paths
     assert one.paths != other.paths
-
-
-@pytest.mark.parametrize(
-    "body", [b"<div>" * 100_000 + b"x", b"<li>" * 100_000, b"<p>x" * 50_000, b"<b>" * 50_000 + b"</i>" * 50_000,
-             b"<p class=" * 50_000, b"<div id=a1>x" * 20_000, b"</div>" * 100_000]
-)  # fmt: skip
-def test_hostile_pages_are_cut_in_linear_time(body: bytes) -> None:
-    """Quadratic time would not come to an end here."""
-    assert Recipe().fingerprint(body, "text/html", None, "").digest
 
 
 @given(st.text(max_size=300))

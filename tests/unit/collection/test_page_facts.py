@@ -1,4 +1,4 @@
-"""The cache of page facts never loses what is not yet written."""
+"""The cache of page facts has all that is not written yet, so that nobody asks the store for it."""
 
 from crawlsched.crawl.collection import FactsCache
 from crawlsched.store import PageFacts

@@ -18,13 +18,7 @@ def population(rng, shares, n, visits=10, dtype=np.float64):
     for _ in range(visits):
         elapsed = 10.0 ** rng.uniform(3, 7, n)
         posterior.update(np.arange(n), elapsed, rng.random(n) < -np.expm1(-rates * elapsed))
-    return posterior, rates
-
-
-def two_humps():
-    shares = np.zeros(RATES.size)
-    shares[[3, 11]] = 0.7, 0.3
-    return shares
+    return posterior
 
 
 def evidence_of(log_likelihood, prior):
@@ -54,9 +48,7 @@ def test_groups_are_learned_each_and_shrunk_towards_the_whole():
     rng = np.random.default_rng(2)
     slow, fast = np.zeros(16), np.zeros(16)
     slow[3], fast[11] = 1, 1
-    one, _ = population(rng, slow, 3000)
-    other, _ = population(rng, fast, 3000)
-    likelihood = np.concatenate([one.log_likelihood(), other.log_likelihood()])
+    likelihood = np.concatenate([population(rng, shares, 3000).log_likelihood() for shares in (slow, fast)])
     groups = np.repeat([0, 1], 3000)
     groups[3000] = 2  # a single fast page
     shuffled = rng.permutation(6000)
@@ -80,7 +72,8 @@ def test_each_group_may_have_its_own_parent():
 
 def test_compact_rows_and_many_slices_give_the_same():
     """Rows of uint16 and of float64, in one slice or in several, differ by rounding only."""
-    posterior, _ = population(np.random.default_rng(4), two_humps(), 20_000, visits=3, dtype=np.uint16)
+    two_humps = np.where(np.arange(16) == 3, 0.7, np.where(np.arange(16) == 11, 0.3, 0.0))
+    posterior = population(np.random.default_rng(4), two_humps, 20_000, visits=3, dtype=np.uint16)
     stored, nats = posterior.codes(20_000), posterior.log_likelihood()
     found = learn_prior(stored, iterations=5)
     assert found == pytest.approx(learn_prior(nats, iterations=5), rel=1e-9)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import strategies as st
@@ -11,9 +13,10 @@ from crawlsched.frontier import DiscoveryShare, due_times, filing
 from crawlsched.frontier.candidates import Candidates
 from crawlsched.frontier.filing import SLOTS_TOGETHER
 from crawlsched.frontier.queues import FairQueue
-from crawlsched.pages import FREE
+from crawlsched.pages import FREE, LIVE
 from crawlsched.planner import Planner, plan
 from tests.inputs import tries
+from tests.planners import load_crawled, never_rests, slots
 
 N_HOSTS = 4
 N_SOURCES = 2
@@ -74,36 +77,21 @@ class Histories(RuleBasedStateMachine):
     enough = 0.94
 
     @initialize(
-        crawl_value=st.sampled_from(["posterior", "posterior", "greedy", "greedy_ncis", "greedy_cis"]),
-        shortest=st.sampled_from([0.0, 0.0, 3.0]),
-        longest=st.sampled_from([None, None, 60.0]),
-        rules=st.sampled_from([(), (), ((0.0, 20.0), (10.0, np.inf), (7.0, 7.0))]),
-        bandwidth=st.sampled_from([0.2, 2.0, 50.0]),
-        share=st.sampled_from([0.0, 0.5, 0.8, 1.0]),
+        settings=st.fixed_dictionaries(
+            {
+                "crawl_value": st.sampled_from(["posterior", "posterior", "greedy", "greedy_ncis", "greedy_cis"]),
+                "min_crawl_interval": st.sampled_from([0.0, 0.0, 3.0]),
+                "max_crawl_interval": st.sampled_from([None, None, 60.0]),
+                "interval_rules": st.sampled_from([(), (), ((0.0, 20.0), (10.0, np.inf), (7.0, 7.0))]),
+                "bandwidth": st.sampled_from([0.2, 2.0, 50.0]),
+                "discovery_share": st.sampled_from([0.0, 0.5, 0.8, 1.0]),
+            }
+        ),
         seed=st.integers(0, 2**16),
     )
-    def begin(
-        self,
-        crawl_value: str,
-        shortest: float,
-        longest: float | None,
-        rules: tuple[tuple[float, float], ...],
-        bandwidth: float,
-        share: float,
-        seed: int,
-    ) -> None:
-        self.planner = Planner(
-            bandwidth,
-            crawl_value=crawl_value,
-            min_crawl_interval=shortest,
-            max_crawl_interval=longest,
-            interval_rules=rules,
-            signal_delay=1.0,
-            error_interval=5.0,
-            gone_interval=20.0,
-            discovery_share=share,
-        )
-        self.crawl_value = crawl_value
+    def begin(self, settings: dict[str, Any], seed: int) -> None:
+        self.planner = Planner(**settings, signal_delay=1.0, error_interval=5.0, gone_interval=20.0)
+        self.knows_rates = settings["crawl_value"] != "posterior"
         self.oracle = BruteForce(self.planner)
         self.rng = np.random.default_rng(seed)
         self.now = 1000.0
@@ -123,7 +111,7 @@ class Histories(RuleBasedStateMachine):
         crawled_at = np.round(self.now - self.rng.exponential(200.0, n))
         columns = {
             "page": pages,
-            "state": np.full(n, 2),
+            "state": np.full(n, LIVE),
             "importance": np.ones(n),
             "host": self.rng.integers(0, N_HOSTS, n),
             "crawled_at": crawled_at,
@@ -139,22 +127,17 @@ class Histories(RuleBasedStateMachine):
     @rule(times=st.integers(1, 12))
     def pick(self, times: int) -> None:
         for _ in range(times):
-            pending = bool(self.planner.steps)
-            if pending:  # a slice takes effect before the pick of which it is part
-                work = self.planner.work(self.now)
-                while work:
-                    work = self.planner.work(self.now)
+            self.carry_out()  # a slice takes effect before the pick of which it is part
             wanted = self.oracle.pick(self.now, self.busy)
             pick = self.planner.pick(self.now, self.busy_until)
-            assert (pick is None) == (wanted is None)
-            if pick is not None and wanted is not None:
-                assert pick.reason == wanted[1]
-                if pick.reason == "value":
-                    self.compare(pick.page, wanted[0])
-                else:
-                    assert pick.page == wanted[0]
-            if pick is None:
+            if pick is None or wanted is None:
+                assert pick is wanted
                 return
+            assert pick.reason == wanted[1]
+            if pick.reason == "value":
+                self.compare(pick.page, wanted[0])
+            else:
+                assert pick.page == wanted[0]
             self.oracle.forced = [page for page in self.oracle.forced if page != pick.page]
             self.visits.append(pick.page)
             self.now += 1 / self.planner.bandwidth
@@ -165,7 +148,7 @@ class Histories(RuleBasedStateMachine):
         self.carry_out()
         frontier, pages, inside = self.planner.frontier, self.planner.pages, self.oracle.inside()
         bound = frontier.bound(self.now)
-        rests = {host: frontier.rests_until(host) for host in range(N_HOSTS) if frontier.is_resting(host)}
+        rests = self.rests()
         first = self.oracle.pick(self.now, rests)
         if first is None:
             assert bound == -np.inf
@@ -200,7 +183,7 @@ class Histories(RuleBasedStateMachine):
         self.carry_out()
         frontier, pages = self.planner.frontier, self.planner.pages
         frontier.bound(self.now)  # also lets hosts return whose rest has ended
-        rests = {host: frontier.rests_until(host) for host in range(N_HOSTS) if frontier.is_resting(host)}
+        rests = self.rests()
         first = self.oracle.pick(self.now, rests)
         n = max(pages.n, 1)
         coming = frontier.peek(n).tolist()
@@ -221,6 +204,11 @@ class Histories(RuleBasedStateMachine):
         aside = [page for page in inside.tolist() if frontier.place_of(page) in ("new", "aside")]
         assert set(back) >= {page for page in aside if pages.host.item(page) in hosts}
 
+    def rests(self) -> dict[int, float]:
+        """Until when each host rests of which the frontier knows it."""
+        frontier = self.planner.frontier
+        return {host: frontier.rests_until(host) for host in range(N_HOSTS) if frontier.is_resting(host)}
+
     def carry_out(self) -> None:
         """Do all that is to be done before the next pick."""
         while self.planner.steps and self.planner.work(self.now):
@@ -232,9 +220,7 @@ class Histories(RuleBasedStateMachine):
     def compare(self, page: int, best: int) -> None:
         """A page that goes for its value is worth nearly as much as the best one, and may be crawled."""
         columns, shortest = self.planner.pages, self.planner.intervals.shortest(page)
-        if (
-            columns.crawled_at.item(page) == -np.inf
-        ):  # in the share of discovery, or one that was crawled just now waits
+        if columns.crawled_at.item(page) == -np.inf:  # in the share of discovery, or what was crawled just now waits
             assert page in self.oracle.may_be_new
             return
         if best < 0:  # it was crawled just now, and became due before there were new pages
@@ -280,7 +266,7 @@ class Histories(RuleBasedStateMachine):
         pages = self.some(n)
         self.planner.set_intervals(pages, self.rng.integers(0, 4, pages.size), self.now)
 
-    @precondition(lambda self: self.crawl_value != "posterior")
+    @precondition(lambda self: self.knows_rates)
     @rule(n=st.integers(1, 30))
     def know_rates(self, n: int) -> None:
         pages = self.some(n)
@@ -312,7 +298,6 @@ class Histories(RuleBasedStateMachine):
         elapsed = self.rng.exponential(50.0, n)
         signals = self.rng.integers(0, 3, n)
         observations = {
-            "page": self.rng.integers(0, self.planner.pages.n, n),
             "elapsed": elapsed,
             "n_signals": signals,
             "source": self.rng.integers(0, N_SOURCES, n),
@@ -344,23 +329,17 @@ class SmallLimits(Histories):
     """
 
     enough = 0.0
-    limits = (
-        (due_times, "_MOST_SOON", 16),
-        (filing, "_FEWEST", 4),
-        (filing, "_AT_ONCE", 64),
-        (filing, "_MOST", 128),
-    )
 
     def __init__(self) -> None:
         super().__init__()
-        self.before = [(module, name, getattr(module, name)) for module, name, _ in self.limits]
-        for module, name, value in self.limits:
-            setattr(module, name, value)
+        self.limits = pytest.MonkeyPatch()
+        self.limits.setattr(due_times, "_MOST_SOON", 16)
+        for name, limit in (("_FEWEST", 4), ("_AT_ONCE", 64), ("_MOST", 128)):
+            self.limits.setattr(filing, name, limit)
 
     def teardown(self) -> None:
         super().teardown()
-        for module, name, value in self.before:
-            setattr(module, name, value)
+        self.limits.undo()
 
 
 # The same each time. Open: whether the fault mended last (who waits for first copies stayed in the column too long) was
@@ -386,7 +365,7 @@ def test_who_comes_while_another_has_its_turn_goes_next() -> None:
 def test_a_page_loaded_while_first_copies_wait_is_kept_no_longer_than_they_do() -> None:
     """Found by the histories: it waited for 16 slots after its crawl, though no first copy was left."""
     state = Histories()
-    state.begin("posterior", 0.0, None, (), bandwidth=0.2, share=0.0, seed=1)
+    state.begin({"crawl_value": "posterior", "bandwidth": 0.2, "discovery_share": 0.0}, seed=1)
     state.pick(times=1)
     state.finish("crawled")
     state.load(n=2)
@@ -396,13 +375,13 @@ def test_a_page_loaded_while_first_copies_wait_is_kept_no_longer_than_they_do() 
 def test_a_page_that_first_copies_keep_waiting_waits_for_as_many_slots_of_a_new_bandwidth() -> None:
     planner = Planner(0.2, crawl_value="greedy", discovery_share=0.0)
     planner.add(0, 1000.0)
-    assert planner.pick(1000.0, lambda host, now: now) is not None
+    assert planner.pick(1000.0, never_rests) is not None
     planner.crawled(0, 1000.0, None)
     planner.add(np.array([1, 2]), 1000.0)
-    first = planner.pick(1010.0, lambda host, now: now)
+    first = planner.pick(1010.0, never_rests)
     assert first.is_first_copy
     planner.set_bandwidth(5.0, 1010.0)
-    known = planner.pick(1010.0, lambda host, now: now)
+    known = planner.pick(1010.0, never_rests)
     assert known.page == 0
 
 
@@ -412,22 +391,30 @@ def test_a_slot_is_not_lost_while_due_times_are_reckoned_anew() -> None:
     importance = np.full(n, 1e-4)
     importance[:n_worthy] = np.linspace(50.0, 100.0, n_worthy)
     planner = Planner(100.0, max_crawl_rounds=None)
-    planner.add(host=1, now=0.0, importance=importance, n=n)
-    planner.pages.host[:n_worthy] = 0
-    for page in range(n):
-        planner.crawled(page, 10.0 * page, changed=None)
+    hosts = np.arange(n) >= n_worthy
+    load_crawled(planner, n, now, host=hosts, importance=importance, crawled_at=10.0 * np.arange(n))
     for _ in range(1500):
         now += 0.01
         rests = bool(planner.frontier._anew)
         assert planner.pick(now, lambda host, at, rests=rests: at + 5.0 * (rests and host == 0)) is not None
 
 
+def test_pages_are_foreseen_in_the_order_in_which_they_go() -> None:
+    """Those that are due by what they are worth, and behind them the others by when they fall due."""
+    planner, rng = Planner(1.0, crawl_value="greedy"), np.random.default_rng(1)
+    load_crawled(planner, 60, importance=rng.permutation(1.1 ** np.arange(60.0)))
+    planner.set_rates(range(60), 1e-5, now=0.0)
+    slots(planner, np.arange(1000.0, 1010.0), lambda *_: False)
+    coming = planner.peek(1010.0, 60).tolist()
+    assert [pick.page for pick in slots(planner, np.arange(1010.0, 1050.0), lambda *_: False)] == coming[:40]
+    assert set(coming) == set(range(60))
+
+
 def test_only_pages_worth_the_level_by_a_time_become_candidates() -> None:
     """The others are looked at again later; those of a host that rests stand aside."""
     planner, n, now = Planner(1.0), 200, 1000.0
-    planner.add(np.arange(n) % 2, 0.0, np.linspace(1.0, 10.0, n), n)
-    for page in range(n):
-        planner.crawled(page, 4.0 * page, None)
+    columns = {"importance": np.linspace(1.0, 10.0, n), "crawled_at": 4.0 * np.arange(n)}
+    load_crawled(planner, n, now, host=np.arange(n) % 2, **columns)
     values = planner.crawl_values
     for until in (now, now + 200.0):
         queue, worth = Candidates(planner.pages, values), values.value_at(np.arange(n), until)
@@ -447,7 +434,7 @@ def test_a_new_page_that_becomes_more_important_keeps_its_turn_and_one_that_is_w
     planner.frontier.advance(0.0)
     planner.set_importance([3], 2.0, 1.0)
     planner.set_importance([0], 0.0, 1.0)
-    assert [planner.pick(1.0, lambda host, now: now).page for _ in range(4)] == [1, 2, 3, 0]
+    assert [planner.pick(1.0, never_rests).page for _ in range(4)] == [1, 2, 3, 0]
 
 
 @pytest.mark.parametrize("share", [0.25, 0.5, 0.8])

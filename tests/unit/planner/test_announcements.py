@@ -15,7 +15,7 @@ from crawlsched.pages import Pages
 from crawlsched.planner import Plan, Planner, explain, plan
 from crawlsched.planner.evidence.further_sources import MOST_SOURCES, FurtherSources
 from crawlsched.planner.plans.parameters import SignalGroups
-from tests.planners import crawled_pages, never_rests
+from tests.planners import crawled_pages, never_rests, slots
 
 HALF = 0.5 * (1.0 + np.polynomial.legendre.leggauss(400)[0])
 WEIGHTS = 0.5 * np.polynomial.legendre.leggauss(400)[1]
@@ -153,29 +153,36 @@ def test_each_source_of_a_page_is_judged_by_itself() -> None:
 FIRST, SECOND = 0, 1
 
 
-def _counts(planner: Planner) -> list[int]:
-    return [one.n_signals for one in planner.further.of(0)]
+@pytest.mark.parametrize(
+    ("heard", "counts"),
+    [
+        pytest.param([(FIRST, 100, 90), (SECOND, 300, 200)], [1, 1], id="far apart, they add up"),
+        pytest.param([(FIRST, 100, 90), (SECOND, 105, 95)], [1, 0], id="both may announce the same change"),
+        pytest.param([(FIRST, 100, 90), 102, (SECOND, 105, 95)], [0, 0], id="the visit has seen that change"),
+        pytest.param([(FIRST, 100, 90), 102, (SECOND, 105, 95), (SECOND, 205, 195)], [0, 1], id="and then another"),
+    ],
+)
+def test_a_change_counts_once_whoever_announces_it(heard: list[Any], counts: list[int]) -> None:
+    """A source that had not been read since before another one's announcement may announce the same; visits end it.
+
+    Each is (source, when it announced, when it had been read before), or the time of a visit.
+    """
+    planner = crawled_pages(1, sources=(FIRST, SECOND))
+    for what in heard:
+        if isinstance(what, tuple):
+            planner.signalled([0], what[0], what[1], since=what[2])
+        else:
+            slots(planner, [what])
+    assert [one.n_signals for one in planner.further.of(0)] == counts
 
 
-def test_announcements_far_apart_add_up() -> None:
-    """Each source counts its own, and the evidence is the sum of what each is worth."""
+def test_the_evidence_of_several_sources_is_the_sum_of_what_each_is_worth() -> None:
     planner = crawled_pages(1, sources=(FIRST, SECOND))
     planner.signalled([0], FIRST, 100.0, since=90.0)
     planner.signalled([0], SECOND, 300.0, since=200.0)
-    assert _counts(planner) == [1, 1]
-    planner.pick(400.0, never_rests)
-    found = planner.crawled(0, 400.0, True)
+    found = planner.crawled(planner.pick(400.0, never_rests).page, 400.0, True)
     assert found.evidence == pytest.approx(2 * np.log(2))  # before anything is known a precision of one half
     assert (found.source, found.n_signals, found.further) == (FIRST, 1, ((SECOND, 1),))
-    assert _counts(planner) == [0, 0]
-
-
-def test_announcements_of_the_same_change_count_once() -> None:
-    """The second source had not been read since before the first one announced, so it may be the same change."""
-    planner = crawled_pages(1, sources=(FIRST, SECOND))
-    planner.signalled([0], FIRST, 100.0, since=90.0)
-    planner.signalled([0], SECOND, 105.0, since=95.0)
-    assert sum(_counts(planner)) == 1
 
 
 def test_sources_that_come_together_by_chance_only_count_both() -> None:
@@ -184,22 +191,10 @@ def test_sources_that_come_together_by_chance_only_count_both() -> None:
     for turn in range(1, 31):
         planner.signalled([0], FIRST, 1000.0 * turn, since=1000.0 * turn - 500.0)
         planner.signalled([0], SECOND, 1000.0 * turn + 500.0, since=1000.0 * turn + 1.0)
-    first, second = _counts(planner)
+    first, second = (one.n_signals for one in planner.further.of(0))
     planner.signalled([0], FIRST, 31_000.0, since=30_990.0)
     planner.signalled([0], SECOND, 31_005.0, since=30_995.0)
-    assert _counts(planner) == [first + 1, second + 1]
-
-
-def test_a_change_that_a_visit_has_seen_is_no_news_from_another_source() -> None:
-    """What the second source announces was announced before the visit by the first."""
-    planner = crawled_pages(1, sources=(FIRST, SECOND))
-    planner.signalled([0], FIRST, 100.0, since=90.0)
-    planner.pick(102.0, never_rests)
-    planner.crawled(0, 102.0, True)
-    planner.signalled([0], SECOND, 105.0, since=95.0)
-    assert _counts(planner) == [0, 0]
-    planner.signalled([0], SECOND, 205.0, since=195.0)
-    assert _counts(planner) == [0, 1]
+    assert [one.n_signals for one in planner.further.of(0)] == [first + 1, second + 1]
 
 
 def test_a_page_listens_to_a_bounded_number_of_sources() -> None:

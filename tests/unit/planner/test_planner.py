@@ -9,7 +9,7 @@ from crawlsched.pages import ERROR, GONE, LIVE, MOVED, REFUSED
 from crawlsched.planner import Observation, Plan, Planner, explain, plan
 from crawlsched.planner.plans.in_force import PICKS_A_SLICE, PLAN_SLICE, SLICE
 from crawlsched.planner.reports.forecast import forecast
-from tests.planners import load_crawled, never_rests
+from tests.planners import load_crawled, never_rests, slots
 
 DAY = 86_400.0
 
@@ -130,12 +130,9 @@ def collection(n: int = 400) -> Planner:
     planner = Planner(10.0)
     pages = planner.add(np.arange(n) % 2, 0.0, n=None)
     rate = np.where(pages % 2 == 0, 1e-2, 1e-4)
-    now = 0.0
-    for _ in range(6 * n):
-        now += 1.0
-        page = planner.pick(now, never_rests).page
-        elapsed = now - planner.pages.crawled_at[page]
-        planner.crawled(page, now, bool(rng.random() < 1 - np.exp(-rate[page] * elapsed)) if elapsed < np.inf else None)
+    crawled_at = planner.pages.crawled_at
+    by_chance = lambda page, now: bool(rng.random() < -np.expm1(-rate[page] * (now - crawled_at[page])))  # noqa: E731
+    slots(planner, np.arange(1.0, 6 * n + 1), by_chance)
     return planner
 
 
@@ -197,9 +194,7 @@ def test_a_planner_that_does_not_pick_says_the_same_of_pages(rule: str) -> None:
     """What they are worth, and how fresh, also where the plan was there first; none of them is ever picked."""
     seen = Planner(1.0)
     seen.add(0, 0.0, n=2 * PLAN_SLICE + 9)
-    for slot in range(1_500):
-        page = seen.pick(float(slot), never_rests).page
-        seen.crawled(page, float(slot), page % 3 == 0 if seen.pages.n_crawls[page] else None)
+    slots(seen, np.arange(1_500.0), lambda page, now: page % 3 == 0)
     now, rows, made = 1_500.0, np.arange(seen.pages.n), plan(seen.snapshot(), 1.0)
     columns, likelihood = seen.columns(rows), seen.columns(rows)["log_likelihood"]
     asked, picking = Planner(1.0, crawl_value=rule, picks=False), Planner(1.0, crawl_value=rule)
@@ -229,12 +224,8 @@ def test_columns_round_trip_through_a_store() -> None:
     now = float(planner.pages.crawled_at[:60].max()) + 50.0
     copy.load(columns, columns["log_likelihood"], now)
     assert copy.clipped == 0
-    for _ in range(30):
-        now += 1.0
-        pages = [p.pick(now, never_rests).page for p in (planner, copy)]
-        assert pages[0] == pages[1]
-        for p in (planner, copy):
-            p.crawled(pages[0], now, False)
+    one, other = (slots(each, now + np.arange(1.0, 31.0), lambda *_: False) for each in (planner, copy))
+    assert [pick.page for pick in one] == [pick.page for pick in other]
 
 
 def test_a_crawl_in_the_future_is_clipped_and_counted() -> None:
@@ -275,32 +266,19 @@ def test_no_page_starves(longest: float | None, n_starving: int) -> None:
     planner = Planner(1.0, max_crawl_rounds=longest)
     importance = np.ones(20)
     importance[[3, 7]] = 1e-9, 1e-6
-    planner.add(host=0, now=0.0, importance=importance, n=20)
-    for page in range(20):
-        planner.crawled(page, 1.0, changed=None)
-    waited = dict.fromkeys(range(20), 1.0)
-    longest_wait = np.zeros(20)
-    for slot in range(2, 2000):
-        now = float(slot)
-        page = planner.pick(now, never_rests).page
-        longest_wait[page] = max(longest_wait[page], now - waited[page])
-        waited[page] = now
-        planner.crawled(page, now, changed=page % 3 == 0)
-    starving = [page for page in range(20) if 2000 - waited[page] > 1000]
-    assert len(starving) == n_starving
+    load_crawled(planner, 20, importance=importance)
+    picks = slots(planner, np.arange(2.0, 2000.0), lambda page, now: page % 3 == 0)
+    went = [np.flatnonzero([pick.page == page for pick in picks]) for page in range(20)]
+    assert sum(not (slot > 1000).any() for slot in went) == n_starving
     if longest is not None:
-        assert longest_wait.max() < 22 * 20
+        assert max(np.diff(slot, prepend=-1).max() for slot in went) < 22 * 20
 
 
 def test_a_page_that_has_waited_for_too_many_rounds_does_not_go_before_its_shortest_interval_is_over() -> None:
     """One page of twenty may go once an hour; thirty rounds of two seconds pass, and it goes no second time."""
     planner = Planner(10.0, max_crawl_rounds=4.0, interval_rules=[(3600.0, np.inf)])
     planner.add(0, 0.0, n=20, interval_rules=np.eye(1, 20, dtype=np.uint8)[0])
-    counts = np.zeros(20, int)
-    for slot in range(600):
-        pick = planner.pick(slot / 10.0, never_rests)
-        counts[pick.page] += 1
-        planner.crawled(pick.page, slot / 10.0, None if counts[pick.page] == 1 else False)
+    counts = np.bincount([pick.page for pick in slots(planner, np.arange(600) / 10.0, lambda *_: False)])
     assert counts[0] == 1
     assert counts[1:].min() > 10
 
@@ -308,36 +286,26 @@ def test_a_page_that_has_waited_for_too_many_rounds_does_not_go_before_its_short
 def test_rounds_leave_pages_of_no_importance_and_of_resting_hosts_alone() -> None:
     """What is worth nothing to anybody needs no visit, and a host that rests gets none; the others are overdue."""
     planner = Planner(1.0, max_crawl_rounds=1.0)
-    planner.add(host=[0, 0, 1], now=0.0, importance=[1e-9, 0.0, 1e-9])
-    planner.add(host=0, now=0.0, importance=1.0, n=7)
-    for page in range(10):
-        planner.crawled(page, 1.0, changed=None)
-    overdue = []
-    for slot in range(2, 500):
-        now = float(slot)
-        # The other host is found to rest only when its page is to go.
-        pick = planner.pick(now, lambda host, now: 1e9 if host == 1 else now)
-        if pick.reason == "overdue":
-            overdue.append(pick.page)
-        planner.crawled(pick.page, now, changed=False)
-    assert 0 in overdue
-    assert not {1, 2} & set(overdue)
+    load_crawled(planner, 10, host=[0, 0, 1, *[0] * 7], importance=[1e-9, 0.0, 1e-9, *[1.0] * 7])
+    # The other host is found to rest only when its page is to go.
+    picks = slots(planner, np.arange(2.0, 500.0), lambda *_: False, lambda host, now: 1e9 if host == 1 else now)
+    overdue = {pick.page for pick in picks if pick.reason == "overdue"}
+    assert overdue & {0, 1, 2} == {0}
 
 
 def test_pages_that_go_since_they_waited_for_too_long_are_foreseen() -> None:
     """What is needed for their visits is read ahead as for all others, and `crawlsched next` names them."""
     planner = Planner(1.0, max_crawl_rounds=2.0)
-    planner.add(host=0, now=0.0, importance=np.where(np.arange(2000) % 50 == 7, 1e-9, 1.0), n=2000)
-    waiting = range(7, 2000, 50)
-    for page in [*waiting, *(set(range(2000)) - set(waiting))]:
-        planner.crawled(page, 1.0 if page in waiting else 5000.0, changed=None)
+    waits = np.arange(2000) % 50 == 7
+    columns = {"importance": np.where(waits, 1e-9, 1.0), "crawled_at": np.where(waits, 1.0, 5000.0)}
+    load_crawled(planner, 2000, 5000.0, **columns)
     for slot in range(5001, 5014):
         planner.pick(float(slot), never_rests)
     coming = planner.out_of_turn(5014.0, 160)
     assert set(coming) <= set(planner.peek(5014.0, 160).tolist())
     assert set(coming) <= set(forecast(planner, 5014.0, 160).tolist())
     picks = [planner.pick(5014.0 + n, never_rests) for n in range(160)]
-    assert [pick.page for pick in picks if pick.reason == "overdue"] == coming == list(waiting)[:10]
+    assert [pick.page for pick in picks if pick.reason == "overdue"] == coming == np.flatnonzero(waits)[:10].tolist()
 
 
 def test_time_stands_still_while_the_clock_is_behind() -> None:
@@ -348,20 +316,6 @@ def test_time_stands_still_while_the_clock_is_behind() -> None:
     assert planner.pick(500.0, never_rests).page == 0
     planner.crawled(0, 500.0, True)
     assert planner.pages.crawled_at[0] == 1000.0
-
-
-def test_the_longest_interval_is_kept_whatever_the_value() -> None:
-    """Overdue pages go first, oldest deadline first."""
-    planner = Planner(1.0, max_crawl_interval=100.0)
-    planner.add(0, 0.0, n=3)
-    for now in (0.0, 1.0, 2.0):
-        crawl(planner, now, None)
-    planner.set_importance([0, 1], 0.0, 2.0)
-    assert planner.pick(50.0, never_rests).page == 2
-    planner.crawled(2, 50.0, True)
-    first, second = planner.pick(101.0, never_rests), planner.pick(101.5, never_rests)
-    assert (first.page, first.reason) == (0, "overdue")
-    assert second.reason == "overdue"
 
 
 def test_an_explanation_says_what_decides() -> None:

@@ -1,10 +1,13 @@
 """No page is given up: one that was found changed at every visit is looked at again, however little there is."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from crawlsched.planner.starvation import MAX_CRAWL_ROUNDS, Rounds
-from crawlsched.simulation import History, replay
+from crawlsched.simulation import replay
+from tests.benchmarks.bench_learning import simulated
 
 DAY = 86_400.0
 N_PAGES, FAST, DAYS, ALONE = 150, (20.0, 40.0), 250.0, 30.0
@@ -20,11 +23,7 @@ def longest_waits() -> np.ndarray:
     rates = rng.lognormal(-0.5, 1.5, N_PAGES) / (365 * DAY)
     rates[: len(FAST)] = np.array(FAST) / DAY
     born = np.where(np.arange(N_PAGES) < len(FAST), 0.0, ALONE * DAY)
-    rows = np.repeat(np.arange(N_PAGES), rng.poisson(rates * (end - born)))
-    times = born[rows] + rng.random(rows.size) * (end - born[rows])
-    order = np.lexsort((times, rows))
-    ends, importance = np.full(N_PAGES, end), np.ones(N_PAGES)
-    history = History(np.arange(N_PAGES), born, ends, importance, rows[order], times[order])
+    history = replace(simulated(rng, rates, np.ones(N_PAGES), end), birth=born, end=np.full(N_PAGES, end))
     bandwidth = 0.3 * float(rates.sum())
     done = replay(history, bandwidth)
     visits = ([born[page], *done.times[done.rows == page], end] for page in range(N_PAGES))

@@ -1,5 +1,6 @@
 """Replay: what it means, slot by slot, against a brute force that shares no line with it."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -19,37 +20,20 @@ from crawlsched.simulation import (
     replay,
     slot_times,
 )
+from tests.benchmarks.bench_learning import announced_pages, lognormal_pages, without_signals
 
 
 def simulated(seed: int, n_pages: int = 40, duration: float = 100.0, *, signals: bool = False) -> History:
     """Pages with random lives, importances, changes, and announcements true and false; page numbers have gaps."""
     rng = np.random.default_rng(seed)
+    history = announced_pages(seed, n_pages, duration)
     birth = np.where(rng.random(n_pages) < 0.7, -rng.random(n_pages), rng.random(n_pages) * duration)
-    end = np.where(rng.random(n_pages) < 0.7, np.inf, birth + rng.random(n_pages) * duration)
-    change_rate = rng.lognormal(-1.5, 1.0, n_pages)
-    recall = rng.random(n_pages)
-    false = rng.random(n_pages) * 0.3
-    changes, announced = [], []
-    for row in range(n_pages):
-        times = np.sort(rng.random(rng.poisson(change_rate[row] * duration)) * duration)
-        changes += [(row, t) for t in times]
-        announced += [(row, t) for t in times[rng.random(times.size) < recall[row]]]
-        announced += [(row, t) for t in rng.random(rng.poisson(false[row] * duration)) * duration]
-    announced.sort(key=lambda one: one[1])
-    change_rows, change_times = np.array(changes).T
-    signal_rows, signal_times = np.array(announced).T
-    return History(
+    return replace(
+        history if signals else without_signals(history),
         page=np.sort(rng.choice(10_000, n_pages, replace=False)),
         birth=birth,
-        end=end,
+        end=np.where(rng.random(n_pages) < 0.7, np.inf, birth + rng.random(n_pages) * duration),
         importance=rng.lognormal(0.0, 1.0, n_pages),
-        change_rows=change_rows.astype(np.intp),
-        change_times=change_times,
-        signal_rows=signal_rows.astype(np.intp) if signals else None,
-        signal_times=signal_times if signals else None,
-        change_rate=change_rate,
-        recall=recall,
-        false_signal_rate=false,
     )
 
 
@@ -75,15 +59,22 @@ VALUES = {
 }
 
 
-def brute_force(history: History, bandwidth: float, end: float, value) -> list[tuple[int, float, bool]]:
-    """Look at every page in every slot, and at every change and signal, by the words of the contract alone."""
+def brute_force(
+    history: History, bandwidth: float, end: float, value, delay: float = 0.0
+) -> list[tuple[int, float, bool]]:
+    """Look at every page in every slot, and at every change and signal, by the words of the contract alone.
+
+    What is heard, at the next slot, before the delay has passed since a crawl is discarded.
+    """
     crawled_at = np.maximum(history.birth, 0.0)
     crawls = []
     for j in range(1, int(end * bandwidth) + 1):
         now = j / bandwidth
         n_signals = np.zeros(history.page.size)
         if history.signal_rows is not None:
-            heard = (history.signal_times > crawled_at[history.signal_rows]) & (history.signal_times <= now)
+            last = crawled_at[history.signal_rows]
+            heard_at = np.ceil(history.signal_times * bandwidth - 1e-9) / bandwidth
+            heard = (history.signal_times > last) & (heard_at >= last + delay) & (history.signal_times <= now)
             n_signals = np.bincount(history.signal_rows[heard], minlength=history.page.size)
         eligible = (history.birth < now) & (now < history.end)
         if not eligible.any():
@@ -131,7 +122,7 @@ def alike() -> History:
         "change_times": np.round(base.change_times),
         "signal_times": np.round(base.signal_times),
     }
-    return History(**{**vars(base), **columns})
+    return replace(base, **columns)
 
 
 @pytest.mark.parametrize("policy", VALUES)
@@ -164,6 +155,17 @@ def test_with_estimated_rates_every_pick_is_the_argmax_of_what_was_learned_so_fa
         crawled_at[row] = now
 
 
+def test_late_announcements_are_discarded_as_the_noisy_signals_paper_says() -> None:
+    """Up to T_delay after a crawl; without a delay other pages are crawled."""
+    history = announced_pages(6, 12, 6.0)
+    delayed, undelayed = (
+        replay(history, 10.0, "greedy_ncis", "known", start=0.0, end=6.0, signal_delay=delay).rows.tolist()
+        for delay in (0.25, 0.0)
+    )
+    assert delayed == [row for row, _, _ in brute_force(history, 10.0, 6.0, VALUES["greedy_ncis"], delay=0.25)]
+    assert delayed != undelayed
+
+
 def test_the_default_policy_with_known_rates_is_the_noisy_signals_rule() -> None:
     """A posterior without uncertainty is GREEDY-NCIS."""
     history = simulated(5, signals=True)
@@ -177,7 +179,7 @@ def test_a_replay_may_begin_before_1970(policy: str) -> None:
     """The same pages are crawled when all times are 64 seconds earlier: nothing depends on a clock, or on chance."""
     history = simulated(9, signals=True)
     names = ("birth", "end", "change_times", "signal_times")
-    earlier = History(**{**vars(history), **{name: getattr(history, name) - 64.0 for name in names}})
+    earlier = replace(history, **{name: getattr(history, name) - 64.0 for name in names})
     later = replay(history, 4.0, policy, start=0.0, end=60.0)
     assert replay(earlier, 4.0, policy, start=-64.0, end=-4.0).rows.tolist() == later.rows.tolist()
 
@@ -207,14 +209,8 @@ def test_every_estimator_drives_a_plan_and_starves_no_page(estimator: str) -> No
     history = simulated(8, signals=True)
     there = np.flatnonzero((history.birth < 1) & np.isinf(history.end))
     quiet = ~np.isin(history.change_rows, there[:3])
-    history = History(
-        **{
-            **vars(history),
-            "change_rows": history.change_rows[quiet],
-            "change_times": history.change_times[quiet],
-            "importance": np.ones(history.page.size),
-        }
-    )
+    changes = {name: getattr(history, name)[quiet] for name in ("change_rows", "change_times")}
+    history = replace(history, importance=np.ones(history.page.size), **changes)
     done = replay(history, 8.0, "harmonic", estimator, start=0.0, end=100.0)
     assert done.estimator == estimator
     if estimator != "hindsight":  # which knows that they never change
@@ -253,28 +249,18 @@ def test_without_a_living_page_there_is_no_freshness() -> None:
 def test_lds_with_known_rates_is_the_low_discrepancy_schedule() -> None:
     """The arm that can change its plan on the way follows Algorithm 3 of Azar et al. while it does not have to."""
     rng = np.random.default_rng(3)
-    base = history_of([], lives=[(0.0, 1e4)] * 30)
     change_rate = rng.lognormal(-2.0, 1.0, 30)
-    history = History(**{**vars(base), "change_rate": change_rate})
+    history = replace(history_of([], lives=[(0.0, 1e4)] * 30), change_rate=change_rate)
     done = replay(history, 2.0, "lds", "known", start=0.0, end=500.0)
     rates = refresh_rates(change_rate, 1.0, 2.0).rates
     assert done.rows.tolist() == low_discrepancy_schedule(rates, 1000).tolist()
-
-
-def of_unequal_rates(seed: int, n_pages: int, duration: float) -> History:
-    """Pages that change as Poisson processes with lognormal rates, which the history names."""
-    rng = np.random.default_rng(seed)
-    rates = rng.lognormal(-1.5, 1.5, n_pages)
-    lists = [np.sort(rng.random(rng.poisson(rate * duration)) * duration) for rate in rates]
-    base = history_of([(row, t) for row, ts in enumerate(lists) for t in ts], lives=[(0.0, duration + 1.0)] * n_pages)
-    return History(**{**vars(base), "change_rate": rates})
 
 
 @pytest.mark.statistics
 def test_the_default_learns_from_modification_dates_where_it_is_told_them() -> None:
     """With a visit in many changes, the date of the last one says what the visit alone cannot."""
     duration = 300.0
-    history = of_unequal_rates(seed=5, n_pages=200, duration=duration)
+    history = lognormal_pages(5, 1.5, duration, n_pages=200)
 
     def measured(estimator: str) -> float:
         return replay(history, 15.0, "posterior", estimator, start=0.0, end=duration, measure_from=150.0).freshness

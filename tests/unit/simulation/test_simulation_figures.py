@@ -10,7 +10,6 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 
 from crawlsched.bandwidth import refresh_rates
-from crawlsched.crawl_value import greedy_ncis
 from crawlsched.simulation import replay
 from crawlsched.simulation.figures import (
     FIGURES,
@@ -20,7 +19,6 @@ from crawlsched.simulation.figures import (
     accuracy,
     crawl_rates,
     repeated,
-    signal_estimates,
 )
 from crawlsched.simulation.figures.instances import Instances, baseline, optimal_rates
 
@@ -114,27 +112,6 @@ def test_the_simulated_optimum_is_the_formula_of_the_baseline() -> None:
     assert rates == pytest.approx(refresh_rates(history.change_rate, history.importance, 100.0).rates)
 
 
-def test_late_announcements_are_discarded_as_the_paper_says() -> None:
-    """Up to T_delay after a crawl, in slots: by brute force over all pages, slot by slot."""
-    history = accuracy.SIGNALS.draw(np.random.default_rng(6), 12, 6.0)
-    assert history.signal_times is not None
-    done = replay(history, 10.0, "greedy_ncis", "known", start=0.0, end=6.0, signal_delay=0.25)
-    crawled_at = np.zeros(12)
-    for slot, row in enumerate(done.rows.tolist(), 1):
-        now = slot / 10.0
-        heard_at = np.ceil(history.signal_times * 10.0 - 1e-9) / 10.0
-        last = crawled_at[history.signal_rows]
-        counts = (history.signal_times > last) & (heard_at >= last + 0.25) & (heard_at <= now + 1e-9)
-        n = np.bincount(history.signal_rows[counts], minlength=12)
-        value = greedy_ncis(
-            now - crawled_at, n, history.change_rate, history.recall, history.false_signal_rate, history.importance
-        )
-        assert row == int(value.argmax())
-        crawled_at[row] = now
-    undelayed = replay(history, 10.0, "greedy_ncis", "known", start=0.0, end=6.0)
-    assert undelayed.rows.tolist() != done.rows.tolist()
-
-
 def test_a_changing_bandwidth_takes_effect_at_once() -> None:
     """Before the first change nothing differs; after it there is half as much again."""
     history = Instances().draw(np.random.default_rng(8), 30, 40.0)
@@ -145,14 +122,3 @@ def test_a_changing_bandwidth_takes_effect_at_once() -> None:
     assert changing[before] == pytest.approx(always[before], rel=1e-12)
     between = (times > crawl_rates.RISE * 40.0 + 7.0) & (times <= crawl_rates.FALL * 40.0)
     assert (changing[between] > always[between]).all()
-
-
-def test_counting_is_biased_and_fitting_is_not() -> None:
-    """A tenth of the paper's time and repetitions show figure 10's bias, and none of figure 11's."""
-    settings = Settings(8, (), 20_000.0, 1)
-    naive, fitted = (FIGURES[f"noisy-signals-{number}"].run(settings, silent) for number in (10, 11))
-    for name in signal_estimates.MEASURES:
-        at = {"crawls per change": 0.5, "measure": name}
-        counted, fit = naive.one("error", **at), fitted.one("error", **at)
-        assert counted.mean > 2 * counted.standard_error > 0
-        assert abs(fit.mean) < 4 * fit.standard_error < 0.1
