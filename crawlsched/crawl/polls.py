@@ -187,7 +187,10 @@ class Polls:
     def _report(self, url: str, problem: Problem) -> None:
         """Say what was wrong with a source, and count it."""
         logger.warning("%s: %s", url, problem)
-        self._count(f"crawlsched/sources/problems/{problem.kind}", problem.count)
+        self._count_problem(problem.kind, problem.count)
+
+    def _count_problem(self, kind: str, n: int = 1) -> None:
+        self._count(f"crawlsched/sources/problems/{kind}", n)
 
     def _list(self, number: int, read: SourceRead, now: float) -> Iterator[None]:
         """Take in the sitemaps that an index or a robots.txt names, some at a time; read those whose date is new."""
@@ -201,7 +204,7 @@ class Polls:
                 continue
             child_number = self._sources.number("sitemap", url)
             if child_number is None:
-                self._count("crawlsched/sources/problems/too-many-children")
+                self._count_problem("too-many-children")
                 continue
             if self._sources[child_number].parent != number:
                 continue  # two indexes name it, and the first one's dates count
