@@ -536,6 +536,12 @@ class Scheduler(BaseScheduler):
         try:
             # The public way to wake the engine: it announces the request, asks us to take it, and comes for it.
             self._crawler.engine.crawl(request)
+        except Exception:  # a handler's of Scrapy's signals, or memory
+            logger.exception("The request for %s cannot be handed over, so it waits.", request.url)
+            if self._handed_over and self._handed_over[-1] is request:
+                self._handed_over.pop()
+            self._refresher.visit_ends.resolve(visit, Outcome.ERROR, self._refresher.clock())
+            return False
         finally:
             self._offered = None
         if self._handed_over and self._handed_over[-1] is request:

@@ -58,6 +58,8 @@ class Dispatcher:
     def next_page(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, PageFacts] | None:
         """Return the page that is worth most among those whose host may be asked now, and begin its visit."""
         one_pass, planner = self._one_pass, self._collection.planner
+        if one_pass is not None and one_pass.is_full:
+            return None
         for _ in range(_TRIES):
             pick = planner.pick(now, host_free_at)
             while pick is not None and one_pass is not None and not one_pass.may_go(pick.page):

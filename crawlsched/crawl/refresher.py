@@ -141,7 +141,10 @@ class Refresher:
             has_room=self._has_room_for_probes,
         )
         self.starts = Starts(settings.starts_first)
-        self.one_pass = OnePass(self.planner, self.hosts.failing_since) if settings.one_pass else None
+        self.one_pass = None
+        if settings.one_pass:
+            most = None if settings.one_pass is True else settings.one_pass
+            self.one_pass = OnePass(self.planner, most, self.hosts.failing_since)
         self.book = DeliveryBook(self.collection, clock(), self.one_pass)
         self.admission = Admission(
             collection=self.collection,
@@ -220,7 +223,7 @@ class Refresher:
             self.collection.store.database.name,
             f"{n_pages:,} pages are known, {n_copies:,} with a copy" if n_pages else "no page is known yet",
             format_bandwidth(self.planner.bandwidth),
-            "until every page was tried once" if self.settings.one_pass else "until you stop it",
+            self._end_in_words(),
         )
         self.came(self.collection.shards.only)
         demand = self.planner.overdue_demand()
@@ -232,6 +235,12 @@ class Refresher:
                 len(self.collection.index),
                 self.planner.bandwidth,
             )
+
+    def _end_in_words(self) -> str:
+        n = self.settings.one_pass
+        if n is True:
+            return "until every page was tried once"
+        return f"for {n:,} visits" if n else "until you stop it"
 
     def came(self, shard: Shard) -> None:
         """A shard, or the whole of a collection without any, is here from now on."""

@@ -23,13 +23,13 @@ _PATIENCE = 300.0
 
 
 class OnePass:
-    """Knows which pages were tried in this run, and whether any is left.
+    """Knows which pages were tried in this run, and whether any is left; `most` visits end the run before.
 
     Examples
     --------
     >>> planner = Planner(bandwidth=1.0)
     >>> _ = planner.add(host=0, now=0.0)
-    >>> one_pass = OnePass(planner)
+    >>> one_pass = OnePass(planner, None)
     >>> one_pass.is_over(0.0)
     False
     >>> one_pass.tried(planner.pick(0.0, lambda host, now: now).page)
@@ -38,9 +38,12 @@ class OnePass:
     True
     """
 
-    def __init__(self, planner: Planner, failing_since: Callable[[float], list[int]] = lambda time: []) -> None:
+    def __init__(
+        self, planner: Planner, most: int | None, failing_since: Callable[[float], list[int]] = lambda time: []
+    ) -> None:
         self._planner = planner
         self._failing_since = failing_since
+        self._most = most
         self._n = 0
         self._n_released = 0
         self._held: set[int] = set()
@@ -85,6 +88,11 @@ class OnePass:
             self._held.discard(page)
             self._planner.release(page, now)
 
+    @property
+    def is_full(self) -> bool:
+        """Whether the number of visits is reached."""
+        return self._most is not None and self._n >= self._most
+
     def left(self, now: float) -> NDArray[np.intp]:
         """Return the pages that were not tried and may be; O(n)."""
         pages = self._planner.pages
@@ -98,6 +106,8 @@ class OnePass:
 
     def is_over(self, now: float) -> bool:
         """Whether there is no page left to try; those that back off are tried when no other is left."""
+        if self.is_full:
+            return True
         known = (self._planner.pages.n, self._n, self._n_released)
         if known == self._over_at:
             return True

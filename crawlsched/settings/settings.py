@@ -33,6 +33,7 @@ from crawlsched.settings.values import (
     read_function,
     read_names,
     read_networks,
+    read_one_pass,
     read_optional,
     read_positive_seconds,
     read_selectors,
@@ -195,7 +196,7 @@ class Settings:
     private_addresses: tuple[IPv4Network | IPv6Network, ...] = _setting([], read_networks)
     keep_credentials: bool = _setting(True, read_truth)
     starts_first: int = _setting(100, read_count)
-    one_pass: bool = _setting(False, read_truth)
+    one_pass: bool | int = _setting(False, read_one_pass)
     withhold: frozenset[str] = _setting(True, read_withhold)
 
     #: The bandwidths by the hour of the day, if `CRAWLSCHED_BANDWIDTH` is that.
@@ -316,6 +317,11 @@ def _not_with_shards(values: Mapping[str, Any]) -> list[str]:
         for name in ("receiver", "web", "webhook")
         if values.get(name)
     ]
+    if type(values.get("one_pass")) is int:
+        mistakes.append(
+            "CRAWLSCHED_ONE_PASS = a number of visits needs CRAWLSCHED_SHARDS = None; several processes that share a "
+            "collection can have True, and end when each of its pages was tried once."
+        )
     return mistakes
 
 

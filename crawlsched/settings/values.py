@@ -31,6 +31,7 @@ __all__ = [
     "read_function",
     "read_names",
     "read_networks",
+    "read_one_pass",
     "read_optional",
     "read_positive_seconds",
     "read_seconds",
@@ -161,6 +162,13 @@ def read_count(value: object) -> int:
     """Read a whole number, zero or more."""
     text = str(value).strip()
     return int(_right(text, re.fullmatch(r"\d+", text) and not isinstance(value, bool)))
+
+
+@allowing("True, False, or a number of visits, 1 or more")
+def read_one_pass(value: object) -> bool | int:
+    """Read whether a run is one pass, or how many visits it has."""
+    text = str(value).strip().lower()
+    return _TRUTHS[text] if text in _TRUTHS else _right(read_count(value), read_count(value) > 0)
 
 
 @allowing(f"True, False, or a dictionary of these with the keys {', '.join(_MAY_WITHHOLD)}")

@@ -137,7 +137,7 @@ BESIDE = """
 from scrapy.crawler import AsyncCrawlerProcess
 from scrapy.utils.test import get_crawler
 
-settings |= {"CRAWLSCHED_COLLECTION": "{name}-{tag}", "CRAWLSCHED_ONE_PASS": False, "CLOSESPIDER_TIMEOUT": 1}
+settings |= {"CRAWLSCHED_COLLECTION": "{name}-{tag}", "CRAWLSCHED_ONE_PASS": 6}
 gc.disable()
 process = AsyncCrawlerProcess(settings)
 before = sys.getswitchinterval(), gc.get_threshold()

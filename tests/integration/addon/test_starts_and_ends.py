@@ -172,6 +172,8 @@ def test_one_pass_tries_every_page_once_and_recrawl_delivers_what_has_not_change
     project.rewrite(text.replace("start_urls", "not_start_urls"))
     crawl = project.run()
     assert (crawl.items, crawl.stats["crawlsched/resolved"], len(site.visits("/gone"))) == ([], 4, 2)
+    crawl = project.run(one_pass=2)
+    assert (crawl.items, crawl.stats["crawlsched/resolved"]) == ([], 2)
     said = crawl.said("recrawl", "--pattern", "*/1")
     assert "1 page will be crawled and delivered first when a crawl starts" in said
     crawl.said("recrawl", urls[1])

@@ -171,9 +171,22 @@ def test_withholding_is_turned_off_for_all_or_by_reason() -> None:
     assert read({"flapping": False}) == read('{"flapping": false}') == read(True) - {"flapping"}
 
 
+def test_one_pass_is_a_truth_or_a_number_of_visits() -> None:
+    read = {row.name: row.read for row in SETTINGS}["CRAWLSCHED_ONE_PASS"]
+    assert [read(value) for value in (True, "false", "500", 20)] == [True, False, 500, 20]
+
+
 def test_an_estimator_is_a_name_or_has_parameters() -> None:
     """As a dictionary or as JSON."""
     read = lambda value: Settings.from_scrapy({"CRAWLSCHED_ESTIMATOR": value}).estimator  # noqa: E731
     assert Settings.from_scrapy({}).estimator == read("posterior") == ("posterior", ())
     assert read("naive") == ("naive", ())
     assert read({"name": "momentum", "beta": 0.75}) == read('{"name": "momentum", "beta": 0.75}')
+
+
+def test_several_processes_make_one_pass_and_no_number_of_visits() -> None:
+    """Each counts its own visits, and none knows whose turn the last one is."""
+    assert mistakes(SHARDS=16, ONE_PASS=5, DATABASE_URL="postgresql://db.example/crawls") == [
+        "CRAWLSCHED_ONE_PASS = a number of visits needs CRAWLSCHED_SHARDS = None; several processes that share a "
+        "collection can have True, and end when each of its pages was tried once."
+    ]
