@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterable
 from random import Random
 from typing import Any
 
+from crawlsched.content.reading import Body
 from crawlsched.crawl.collection import Collection, FoundPage
 from crawlsched.crawl.guard import Guard
 from crawlsched.crawl.page_requests import AdmissionResult, PageRequest
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.request_templates import RequestTemplate
 from crawlsched.crawl.shard_pages import ShardPages
+from crawlsched.crawl.visits import ResponseFacts, Visit
 from crawlsched.settings import Settings
 from crawlsched.store import host_of
 from tests.rows import name_of
@@ -51,6 +53,14 @@ def visit(collection: Collection, page: int, now: float, changed: bool | None, s
     learned |= {} if found is None else {"time_since_modified": found.time_since_modified}
     row = {"elapsed": None, "changed": None, **learned, "n_signals": 0, "source": -1}
     collection.unsaved.observation(now, page, outcome="changed" if changed else "unchanged", status=200, **row)
+
+
+def answered(refresher: Refresher, visit: Visit, text: str, now: float) -> None:
+    """Do what a page's answer does, and the end of its callback."""
+    body = Body(text.encode(), "text/html", "utf-8", visit.url)
+    read, _ = refresher.dispatcher.reading(visit, body, None)
+    refresher.responses.crawled(visit, ResponseFacts(200, read(), size=len(body.body)), now)
+    refresher.book.called_back(visit.token, now)
 
 
 def refresher(given: Settings, clock: Callable[[], float] = time.time, **more: Any) -> Refresher:

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.frontier import Frontier
+from crawlsched.frontier.due_times import ASIDE, CANDIDATE, FILED, NEW, OVERDUE, SOON, WAITING
 from crawlsched.pages import LIVE
 from crawlsched.planner import Pick, Planner
 
@@ -46,3 +48,21 @@ def load_crawled(planner: Planner, n: int, now: float = 0.0, **columns: npt.Arra
     """Load pages with a copy, as a store has them: of one host, of the weight 1 and crawled at 0 by default."""
     given = {"state": np.uint8(LIVE), "host": 0, "importance": 1.0, "crawled_at": 0.0, "first_seen": 0.0, **columns}
     planner.load({"page": np.arange(n), **{name: np.resize(one, n) for name, one in given.items()}}, None, now)
+
+
+def check_places(frontier: Frontier, now: float) -> None:
+    """Every page stands where its place says, and only there; nobody in the column is due before the order ends."""
+    due, places = frontier._due, frontier._due.place
+    order = {page for time, page in due._heap if due.at[page] == time}
+    assert set(np.flatnonzero(places == SOON).tolist()) <= order
+    assert not (due.at[places == WAITING] < due._complete_until).any()
+    frontier.new.check(np.flatnonzero(places == NEW))
+    going = frontier._queue.going.pages.tolist()
+    aside = [page for lines in frontier._queue.aside.values() for page in lines.pages.tolist()]
+    assert sorted(going) == np.flatnonzero(places == CANDIDATE).tolist()
+    assert sorted(aside) == np.flatnonzero(places == ASIDE).tolist()
+    assert frontier._queue.n_aside == len(aside)
+    assert all(host in frontier._resting for host in frontier._queue.aside)
+    assert set(np.flatnonzero(places == FILED).tolist()) <= frontier._filed
+    assert all(page in frontier._overdue for page in np.flatnonzero(places == OVERDUE).tolist())
+    assert (frontier._eligible_at(np.array(going + aside, np.intp)) <= now).all()

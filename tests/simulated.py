@@ -93,13 +93,11 @@ def crawl(
 
 
 def _visit(planner: Planner, page: int, now: float, changed: bool, number: int) -> ObservationRow:
-    first = planner.pages.n_crawls[page] == 0
-    seen = planner.crawled(page, now, None if first else changed)
-    if seen is None:
-        return ObservationRow(number, page, now, None, 0, -1, None, "changed", 200, 1000)
-    outcome = "changed" if changed else "not_modified"
-    status = 200 if changed else 304
-    return ObservationRow(number, page, now, seen.elapsed, seen.n_signals, seen.source, changed, outcome, status, 1000)
+    is_first = planner.pages.n_crawls[page] == 0
+    seen = planner.crawled(page, now, None if is_first else changed)
+    outcome, status = ("changed", 200) if changed or is_first else ("not_modified", 304)
+    learned = (None, 0, -1, None) if seen is None else (seen.elapsed, seen.n_signals, seen.source, changed)
+    return ObservationRow(number, page, now, *learned, outcome, status, 1000)
 
 
 def _save(

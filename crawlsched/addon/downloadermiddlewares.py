@@ -230,7 +230,6 @@ def _fetched(request: Request, response: Response, content: Content | None) -> R
         last_modified=last_modified,
         size=len(response.body),
         moved_to=request if moved else None,
-        retry_after=_text(response, "Retry-After") if response.status >= 300 else None,
         date=_text(response, "Date") if last_modified else None,
         location=response.urljoin(to) if (to := _text(response, "Location")) else None,
         is_cut_short=_is_cut_short(response),

@@ -53,14 +53,9 @@ class RobotsFiles:
         self._copies: dict[str, _Copy] = {}
         self._forbidding: set[str] = set()
         crawler.signals.connect(self.parsed, ROBOTS_PARSED)
-        crawler.signals.connect(self._reached_downloader, signals.request_reached_downloader)
         crawler.signals.connect(self._start, signals.spider_opened)
         crawler.signals.connect(self._stop, signals.spider_closed)
         self._timer = create_looping_call(self._look)
-
-    def _reached_downloader(self, request: Request) -> None:
-        if (copy := self._copies.get(urlparse_cached(request).netloc)) is not None:
-            copy.n_requests += 1
 
     def fetched(self, request: Request, response: Response | None) -> None:
         """Scrapy has asked for a robots.txt the first time, wherever that led; None: there was no answer."""
@@ -73,10 +68,12 @@ class RobotsFiles:
         self._forbidding.add(urlparse_cached(request).netloc)
 
     def due(self, request: Request) -> str | None:
-        """Return the host whose robots.txt is to be read again before a request goes, if it is."""
+        """Count a request to a host; return the host if its robots.txt is to be read again before the request goes."""
         netloc = urlparse_cached(request).netloc
-        copy = self._copies.get(netloc)
-        return netloc if copy is not None and self._is_due(copy) else None
+        if (copy := self._copies.get(netloc)) is None:
+            return None
+        copy.n_requests += 1
+        return netloc if self._is_due(copy) else None
 
     def _look(self) -> None:
         # Of a host that forbids all its pages no request goes before which its robots.txt would be read.

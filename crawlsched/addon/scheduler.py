@@ -455,7 +455,7 @@ class Scheduler(BaseScheduler):
                 self._refresher.hosts.asked(host, now)
                 return request
             if free_at > now + _LONGEST_WAIT_OF_A_RETRY:
-                self._refresher.visit_ends.resolve(visit, Outcome.ERROR, now, retry_at=free_at)
+                self._refresher.visit_ends.resolve(visit, Outcome.ERROR, now)
                 continue
             self._continuations.append(request)
         return None

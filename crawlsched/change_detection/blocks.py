@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from hashlib import blake2b
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
-from crawlsched.change_detection.html_scan import INLINE, Tag, normalised, scanned, text_of
+from crawlsched.change_detection.html_scan import INLINE, Scanned, Tag, normalised, scanned, text_of
 from crawlsched.change_detection.limits import DEEPEST, LONGEST_NAME, MOST_BLOCKS, MOST_DENSE
 from crawlsched.change_detection.tag_data import ASSET, KEY_OF_A_ROW, data_of, script_data, state_words, told_by
 from crawlsched.change_detection.trace import Trace, digest_of
@@ -207,10 +207,13 @@ class _Cut:
 
     def through(self, markup: str) -> PageBlocks:
         """Read a page and return its blocks."""
-        scan, opened, steps = scanned(markup), self._open, self._blocks.steps
+        scan, opened, pieces, steps = scanned(markup), self._open, self._pieces, self._blocks.steps
         place = opened[-1][1]
         # Thousands of elements a page: what nearly all of them do stands here, what few of them do in methods.
         for text, tag, inner in islice(scan, MOST_DENSE):
+            if len(pieces) > MOST_BLOCKS:
+                scan = chain([(text, tag, inner)], scan)
+                break
             if text:
                 if place.pieces is not None:
                     place.pieces.append(text)
@@ -254,6 +257,10 @@ class _Cut:
                 if is_own and len(opened) <= DEEPEST:
                     path = _path_below(place.path, step)
                     steps[path] = place.path, step
+                    if inner is not None and not said:  # nearly all that holds text
+                        if inner and not inner.isspace():
+                            pieces.append((path, [inner]))
+                        continue
                     inside = _Place(path, place.is_preformatted or name == "pre")
                 if said:
                     self._tell(inside, *said)
@@ -265,12 +272,21 @@ class _Cut:
                 self._begin(inside).append(inner)
             if tag.parts_words and inside.pieces is not None:
                 inside.pieces.append(" ")
-        for path, pieces in self._pieces:
-            self._blocks.add(path, normalised("".join(pieces)))
+        self._blocks.rest += text_of(chain(self._told_by_tags(islice(scan, MOST_DENSE)), scan))
+        for path, words in pieces:
+            self._blocks.add(path, normalised("".join(words)))
         for path, text in self._data:
             self._blocks.add(path, text)
-        self._blocks.rest += text_of(scan)
         return self._blocks
+
+    def _told_by_tags(self, scan: Iterator[Scanned]) -> Iterator[Scanned]:
+        """Take over what the tags of a scan say, too; their places do not count."""
+        for text, tag, inner in scan:
+            if tag is not None and tag.name == "script" and inner:
+                self._read_script(tag, inner)
+            elif tag is not None and not tag.closes and (said := (tag.known or _known(tag))[1]):
+                self._tell(_Place(0), *said)
+            yield text, tag, inner
 
     def _tell(self, place: _Place, text: str, data: list[tuple[str, str]]) -> None:
         """Take over what a tag says by its attributes."""
@@ -328,7 +344,7 @@ def _step(tag: Tag) -> str:
     if "=" not in tag.attributes or tag.name in _AROUND_ALL:
         return tag.name
     found = tag.attribute_values()
-    words = found.get("class", "").split()
+    words = found.get("class", "").split(None, DEEPEST)[:DEEPEST]
     if words := [word for word in words if not state_words(word)] or words:
         return f"{tag.name}.{_MADE_UP.sub('#', ' '.join(words))[:LONGEST_NAME]}"
     name = _MADE_UP.sub("#", found.get("id", "").strip())[:LONGEST_NAME]

@@ -82,7 +82,7 @@ def body_blocks(
     if isinstance(value, dict | list):
         for path, leaf in blocks.values(blocks.to(0, "json"), value):
             blocks.add(path, leaf or '""')
-    elif kind == "json" or (kind == "xml" and text.count("<") > MOST_DENSE + len(text) // 40):
+    elif isinstance(value, str) or (kind == "xml" and text.count("<") > MOST_DENSE + len(text) // 40):
         blocks.rest = normalised(text)
     elif kind == "xml":
         _add_xml(blocks, text)

@@ -63,7 +63,6 @@ _KINDS = (
     (re.compile(r"^(?!image/).*[/+](?:xml|rss|rdf)$"), "xml"),
     (re.compile(r"^text/"), "text"),
 )
-_MEDIA_TYPE_END = re.compile("[;,]")
 
 
 def content_kind(body: bytes, content_type: str | None, encoding: str | None = None) -> str:
@@ -77,7 +76,7 @@ def content_kind(body: bytes, content_type: str | None, encoding: str | None = N
     ('json', 'xml')
     """
     # A header that was sent twice may come as one, with a comma.
-    media_type = _MEDIA_TYPE_END.split(content_type or "", maxsplit=1)[0].strip().lower()
+    media_type = (content_type or "").replace(",", ";").partition(";")[0].strip().lower()
     kind = next((kind for pattern, kind in _KINDS if pattern.search(media_type)), "binary")
     if kind == "binary" or _looks_binary(body, encoding):
         return "binary"

@@ -105,6 +105,11 @@ class Detector(NamedTuple):
             for one in told[:MOST_SHOWN]
         ]
 
+    def tells_apart(self, first: PageBlocks, second: PageBlocks) -> bool:
+        """Whether two fetches of a page differ by more than noise."""
+        found = differences(first.trace, second.trace)
+        return len(self.noise.hidden(second.page, found)) < len(found)
+
     def learn_at_once(
         self, first: PageBlocks, second: PageBlocks, now: float, apart: float = 0.0, *, may_be_old: bool = False
     ) -> bool | None:
@@ -115,6 +120,9 @@ class Detector(NamedTuple):
         two pages.
         """
         between = differences(first.trace, second.trace)
+        if any(one.kind == "order" for one in between):  # of two that change places either may be the one that moved
+            moved = {one.place: one for one in differences(second.trace, first.trace) if one.kind == "order"}
+            between = [*between, *(moved[place] for place in moved.keys() - {one.place for one in between})]
         if between and not _are_comparable(first.trace, second.trace):
             return None
         return self.noise.learn_at_once(first.page, between, second.trace, now, apart, may_be_old=may_be_old)

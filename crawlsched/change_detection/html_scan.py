@@ -14,7 +14,7 @@ from unicodedata import normalize
 
 from crawlsched.change_detection.limits import LOOKED_AT, MOST_KEPT
 
-__all__ = ["INLINE", "Tag", "normalised", "scanned", "text_of", "visible_text"]
+__all__ = ["INLINE", "Scanned", "Tag", "normalised", "scanned", "text_of", "visible_text"]
 
 # Text that no reader sees: scripts and what belongs to them, and what is shown instead of something else.
 _UNSEEN = frozenset({"script", "style", "noscript", "template", "iframe", "noembed", "noframes", "object"})
@@ -37,7 +37,7 @@ _NAME = re.compile(r"/?[^\s/>]*")
 _CLOSERS = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in _UNSEEN | _TEXT_ONLY}
 # A "<" that opens no tag: a comment, a declaration or what browsers take for one, or text.
 _NO_TAG = re.compile(
-    r"<!--(?:-?>|.*?(?:--!?>|\Z))|<(?:[!?]|/(?![a-zA-Z]))[^>]*+>?|(?P<text><)(?!/?[a-zA-Z])", re.DOTALL
+    r"<!--(?:-?>|.*?(?:--!?>|\Z))|<(?:[!?]|/(?![a-zA-Z]))[^>]*+>?|(?P<text>(?:<(?![a-zA-Z/!?])[^<]*+)++)", re.DOTALL
 )
 _XHTML = "http://www.w3.org/1999/xhtml"
 _ATTRIBUTE = re.compile(r"""([^\s"'>/=]++)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'>]++)))?+""")
@@ -96,7 +96,11 @@ class Tag:
         return self._facts
 
 
-def scanned(markup: str) -> Iterator[tuple[str, Tag | None, str | None]]:
+#: A text, the tag behind it, and what this element holds where that is text and nothing else.
+Scanned = tuple[str, Tag | None, str | None]
+
+
+def scanned(markup: str) -> Iterator[Scanned]:
     """Cut a page into its tags, each with the text before it.
 
     A tag that opens an element of nothing but text comes with this text, and without its closing tag.
@@ -196,7 +200,7 @@ def visible_text(markup: str) -> str:
     return text_of(scanned(markup))
 
 
-def text_of(scan: Iterable[tuple[str, Tag | None, str | None]]) -> str:
+def text_of(scan: Iterable[Scanned]) -> str:
     """Return the text of what `scanned` yields."""
     pieces: list[str] = []
     for text, tag, inner in scan:

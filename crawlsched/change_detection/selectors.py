@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 import cssselect
-from cssselect.parser import CombinedSelector, Relation
+from cssselect.parser import CombinedSelector
 from cssselect.xpath import XPathExpr
 from lxml import etree
 from parsel.csstranslator import HTMLTranslator
@@ -30,7 +30,8 @@ class LinearTranslator(HTMLTranslator):
     1.5 s for 2,000 siblings, and eight times that for twice as many. Here the left part is a condition on the right
     one, ``p[preceding-sibling::p]``, which ends at the first sibling that fits. The elements selected are the same.
 
-    Within ``:has()`` and before a bare ``*``, where a condition would mean something else, the usual translation stays.
+    Before a bare ``*``, where a condition would mean something else, the usual translation stays, and so it does for a
+    selector with ``:has()``, within which selectors begin at its element.
 
     Examples
     --------
@@ -38,21 +39,16 @@ class LinearTranslator(HTMLTranslator):
     'descendant-or-self::p[preceding-sibling::p[parent::main]]'
     """
 
-    _n_relations = 0
-
-    def xpath_relation(self, relation: Relation) -> XPathExpr:
-        """Translate ``:has()``, within which selectors begin at its element."""
-        self._n_relations += 1
-        try:
-            return super().xpath_relation(relation)
-        finally:
-            self._n_relations -= 1
+    def css_to_xpath(self, css: str, prefix: str = "descendant-or-self::") -> str:
+        """Translate a selector."""
+        usual = HTMLTranslator().css_to_xpath if ":has(" in css.lower() else super().css_to_xpath
+        return str(usual(css, prefix))
 
     def xpath_combinedselector(self, combined: CombinedSelector) -> XPathExpr:
         """Translate a selector on the right, with what has to be around it on the left."""
         left, right = self.xpath(combined.selector), self.xpath(combined.subselector)
         is_bare = combined.combinator == " " and right.element == "*" and not right.condition
-        if is_bare or self._n_relations or left.path or right.path:
+        if is_bare or left.path or right.path:
             return super().xpath_combinedselector(combined)
         condition = f"[{left.condition}]" if left.condition else ""
         return right.add_condition(f"{_AXES[combined.combinator]}{left.element}{condition}")

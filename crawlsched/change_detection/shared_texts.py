@@ -86,36 +86,32 @@ class SharedTexts:
 
     def of_site(self, seen: PageBlocks, found: Sequence[Difference], now: float) -> list[bool | None]:
         """Return for each difference whether it is the site's; None if this page may be the first to show it."""
-        known: dict[int, list[_Edit]] = {}
-        for edit in self._edits:
-            known.setdefault(edit[0], []).append(edit)
+        shows = {_edit_of(one) for one in found}
+        # What the page said at these places is over, and news if it comes back; what was contradicted stays so.
+        new = {one.place for one in found if one.n <= 1 and _edit_of(one) not in self._edits}
+        for edit in [edit for edit in self._edits.keys() - shows if edit[0] in new]:
+            if seen.page in self._edits[edit].pages and not self._edits[edit].n_without:
+                del self._edits[edit]
         whole = digest_of(repr(seen.trace.digests))
         texts = seen.trace.texts_at({one.place for one in found})
         said = {place: Counter(there) for place, there in texts.items()}
         n_new = Counter((one.place, one.says) for one in found)
-        n_said = {place: sum(map(len, there)) for place, there in texts.items()}
         return [
             number < MOST_PLACES
             and one.kind != "rest"
-            and (one.is_whole or n_said[one.place] <= _MOST_SEARCHED)
+            and (one.is_whole or one.n > 1 or len(one.says) <= _MOST_SEARCHED)
             and (one.n <= 1 or said[one.place][one.says] <= n_new[one.place, one.says])
-            and self._is_of_site(seen, one, whole, now, known.setdefault(one.place, []))
+            and self._is_of_site(seen, one, whole, now)
             for number, one in enumerate(found)
         ]
 
-    def _is_of_site(self, seen: PageBlocks, one: Difference, whole: int, now: float, there: list[_Edit]) -> bool | None:
+    def _is_of_site(self, seen: PageBlocks, one: Difference, whole: int, now: float) -> bool | None:
         page, (around, _) = seen.page, seen.steps.get(one.place, (0, ""))
         edit = _edit_of(one)
         is_alike = self._alike.get(one.place, False)
         shown = self._edits.get(edit)
         if shown is None:
-            if one.n <= 1:  # what a page said there is over, and news if it comes back; what was contradicted stays so
-                for other in there:
-                    other_shown = self._edits.get(other)
-                    if other_shown and page in other_shown.pages and not other_shown.n_without:
-                        del self._edits[other]
-            there.append(edit)
-            shown = self._edits[edit] = _Shown(now, around, one.is_whole)
+            shown = self._edits[edit] = _Shown(now, around, one.is_whole or one.n > 1)
             if len(self._edits) > MOST_PLACES:
                 del self._edits[next(iter(self._edits))]
         others = sum(other != page and said != whole for other, said in shown.pages.items())
@@ -127,8 +123,10 @@ class SharedTexts:
         if not others:
             # Among several blocks of a place those of the pages themselves may be.
             return None if is_alike and one.n <= 1 else False
-        # Of hardly a word, as "sold out", two others have to show it where no edit was the site's before.
-        if others < (1 if is_alike or len(edit[2].split()) >= FEW else 2):
+        # Of hardly a word, as "sold out", two others have to show it where no edit was the site's before; but of a fact
+        # for programs that pages had not stated at all.
+        is_fact = one.kind == "added" and one.place in seen.data
+        if others < (1 if is_alike or is_fact or len(edit[2].split()) >= FEW else 2):
             return False
         self._alike[one.place] = True
         if len(self._alike) > MOST_PLACES:
@@ -155,10 +153,14 @@ class SharedTexts:
 
 
 def _edit_of(one: Difference) -> _Edit:
-    """Return what identifies an edit: the place, and what it says now; what it says no longer where nothing came."""
+    """Return what identifies an edit: the place, and what it says now; what it says no longer where nothing came.
+
+    Where a page has several blocks at a place any of them may hold the same few tokens: there the whole text counts.
+    """
     if one.kind == "order":
         return one.place, "order", one.new
-    return (one.place, "+", one.new) if one.new else (one.place, "-", one.old)
+    old, new = (one.old, one.new) if one.n <= 1 else (one.was, one.says)
+    return (one.place, "+", new) if new else (one.place, "-", old)
 
 
 def _holds(text: str, part: str) -> bool:

@@ -3,10 +3,11 @@
 import json
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from crawlsched.change_detection.html_scan import Tag, normalised, visible_text
-from crawlsched.change_detection.limits import LONGEST_NAME, MOST_DENSE
+from crawlsched.change_detection.limits import DEEPEST, LONGEST_NAME, MOST_DENSE
 
 __all__ = ["ASSET", "KEY_OF_A_ROW", "canonical_json", "data_of", "parsed_json", "script_data", "state_words", "told_by"]
 
@@ -24,28 +25,34 @@ _STATES = frozenset((
     "hidden", "hide", "invisible", "none", "disabled", "inactive", "expired", "ended", "closed", "full", "booked",
     "taken", "free", "available", "unavailable", "sold", "soldout", "instock", "outofstock", "cancelled",
     "canceled", "recalled", "open", "yes", "no", "off", "on", "ok", "error", "warning", "success", "danger", "fail",
-    "failed", "passed", "check", "cross", "times", "tick", "up", "down",
+    "failed", "passed", "check", "cross", "times", "tick", "up", "down", "critical", "through", "ausverkauft",
+    "epuise", "agotado", "esaurito",
 ))  # fmt: skip
 # Such words say it together with one of these, or alone.
-_BESIDE_STATES = frozenset(
-    {"is", "has", "not", "out", "of", "in", "stock", "d", "u", "fa", "icon", "status", "state", "glyphicon"}
-)
+_BESIDE_STATES = frozenset((
+    "is", "has", "not", "out", "of", "in", "stock", "d", "u", "fa", "icon", "status", "state", "glyphicon", "badge",
+    "alert", "label", "line",
+))  # fmt: skip
 _STATE_WORD = re.compile(r"[-_]+")
-_NOT_SHOWN = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE)
+_STYLES = {
+    "[hidden]": re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE),
+    "[struck]": re.compile(r"text-decoration[^;]*line-through", re.IGNORECASE),
+}
 _CONTROLS = frozenset({"input", "button", "select", "option", "textarea", "meter", "progress", "data", "output", "li"})
 _STRUCK = frozenset({"s", "del", "strike"})
 _SWITCHES = ("hidden", "disabled", "checked", "selected", "readonly", "open")
-_SAID = ("alt", "aria-label", "title")
-_ARIA = ("aria-pressed", "aria-disabled")
+_SAID = ("alt", "aria-label", "title", "placeholder", "label")
+_ARIA = [f"aria-{state}" for state in ("pressed", "disabled", "checked", "selected", "expanded", "current", "valuenow")]
 _OF_ITEMS = ("content", "datetime", "href")
 _META = re.compile(r"description|og:(?!image)|product:|article:|price|availability", re.IGNORECASE)
 _UNSEEN_INPUTS = frozenset({"hidden", "password"})
 
 
+@lru_cache(maxsize=4_096)  # most classes of a site's pages are the same
 def state_words(name: str) -> bool:
     """Whether a class says in which state an element is.
 
-    >>> [state_words(name) for name in ("is-hidden", "sold-out", "seat--taken", "open-letters", "price")]
+    >>> [state_words(name) for name in ("is-hidden", "seat--taken", "badge-danger", "open-letters", "price")]
     [True, True, True, False, False]
     """
     words = [word for word in _STATE_WORD.split(name.lower().rpartition("--")[2]) if word]
@@ -62,6 +69,8 @@ def told_by(tag: Tag) -> str:
     ['Buy', '[hidden]', '[struck]', '']
     >>> told_by(Tag('a href="/1"')), told_by(Tag('td class="day sold-out"')), told_by(Tag('img alt="A cup" src=/1.png'))
     ('[link]', '[sold-out]', 'A cup')
+    >>> told_by(Tag('p style="text-decoration: line-through"')), told_by(Tag('i aria-checked="true"'))
+    ('[struck]', '[aria-checked true]')
     """
     name = tag.name
     is_link = name == "a" and "href" in tag.attributes
@@ -72,11 +81,12 @@ def told_by(tag: Tag) -> str:
     if name == "input" and found.get("type", "").lower() in _UNSEEN_INPUTS:
         return ""
     said = [first] if first else []
+    if "class" in found:
+        said += [f"[{word}]" for word in sorted({*found["class"].split(None, DEEPEST)[:DEEPEST]}) if state_words(word)]
     said += [f"[{switch}]" for switch in _SWITCHES if switch in found]
     said += [f"[{key} {found[key]}]" for key in _ARIA if key in found]
-    if "style" in found and _NOT_SHOWN.search(found["style"]):
-        said.append("[hidden]")
-    said += [f"[{word}]" for word in sorted({*found.get("class", "").split()}) if state_words(word)]
+    if "style" in found:
+        said += [word for word, pattern in _STYLES.items() if pattern.search(found["style"])]
     said += [found[key] for key in _SAID if found.get(key)]
     if name in _CONTROLS and found.get("value"):
         said.append(found["value"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import log
 from typing import Any
@@ -26,7 +26,7 @@ _ODDS, _HIGHEST = log(100.0), 7.0
 _LIKELY = 0.2
 # The evidence of this number of pages is kept page by page; the others are judged by what these have in common.
 _MOST_OWN = 64
-_MOST_STATES = 8
+_MOST_STATES = 16
 
 #: A place, and which of its blocks: the "only" one, "all", one by its number from the beginning or end, "order".
 _Key = tuple[int, str]
@@ -47,7 +47,7 @@ class Evidence:
     is_noise: bool = False  # whether chance and edits are ruled out
     # How often two fetches of some pages differed here, and how often they did not.
     pages: dict[str, list[int]] = field(default_factory=dict)
-    # Some of the texts, by their digests, that fetches at once have shown.
+    # The texts, by their digests, that fetches at once have shown, up to `_MOST_STATES`.
     states: list[int] = field(default_factory=list)
     # Where a whole text differs, the tokens that stood still in all pairs of fetches, digits as "#".
     kept: list[str] | None = None
@@ -114,6 +114,12 @@ class Evidence:
         self.states = [*self.states, digest][-_MOST_STATES:]
         return False
 
+    @property
+    def has_few_states(self) -> bool:
+        """Whether a page has shown the same few texts again and again: two by turns are noise, a third one is none."""
+        most = min(max((differed for differed, _ in self.pages.values()), default=0), _MOST_STATES - 1)
+        return len(self.states) <= most
+
     def leave_out(self, page: str, text: str) -> bool:
         """Leave a text of a page out; return whether it was the same the last time."""
         before, digest = self.said_of.get(page), digest_of(text)
@@ -147,8 +153,8 @@ class TemplateNoise:
         #: How often visits found a place changed, for suggestions: it hides nothing.
         self._visits: dict[int, Evidence] = {}
         self._suggested: set[int] = set()
-        #: Pages that have been visited again, twelve at most.
-        self.pages: list[str] = []
+        #: Whether several pages have differed at one place since this was read.
+        self.is_shared = False
         self.n_probes = 0
         self.n_quiet = 0
         #: How often in a row a page that said what it had said before said so twice.
@@ -159,27 +165,27 @@ class TemplateNoise:
         """Return which of some differences are noise, by their number, and what proves it."""
         proved = {}
         for number, one in enumerate(found):
-            for evidence in self._speaking_for(one):
-                if _covers(evidence, one) and evidence.is_noise_of(page):
+            for evidence, *texts in self._speaking_for(one):
+                if _covers(evidence, one, texts) and evidence.is_noise_of(page):
                     proved[number] = evidence
                     break
         return proved
 
-    def _speaking_for(self, one: Difference) -> list[Evidence]:
-        """Return what is known of the tokens of a difference, and of whole blocks there."""
-        slots = [(one.left, one.right), ("", "")][one.is_whole :]
+    def _speaking_for(self, one: Difference) -> list[tuple[Evidence, str, str]]:
+        """Return what is known of the tokens of a difference, and of whole blocks; with each what they said and say."""
+        slots = [(one.left, one.right, one.old, one.new), ("", "", one.was, one.says)][one.is_whole :]
         return [
-            evidence
+            (evidence, was, says)
             for place, which in _keys(one)
-            for slot in slots
-            if (evidence := self._evidence.get((place, which, *slot)))
+            for left, right, was, says in slots
+            if (evidence := self._evidence.get((place, which, left, right)))
         ]
 
     def is_suspect(self, one: Difference) -> bool:
         """Whether a difference is at a place that has differed at once, or differs at most visits."""
         known, visits = self._speaking_for(one), self._visits.get(one.place)
         if known:
-            return any(evidence.score > 0.0 for evidence in known)
+            return any(evidence.score > 0.0 for evidence, _, _ in known)
         return visits is not None and _is_restless(visits)
 
     def learn_at_once(
@@ -200,16 +206,16 @@ class TemplateNoise:
             is_there = one.kind in ("added", "removed")
             evidence.only_digits = evidence.only_digits and one.is_digits
             evidence.toggles = evidence.toggles or is_there
-            if not is_there:
+            if one.is_whole and not is_there:
                 evidence.keep(one.kept)
+            # Of what comes and goes it is enough that it was there before, whatever it said.
+            was_there = is_there and any(evidence.states) and bool(one.old)
+            known = [evidence.knows(digest_of(text)) for text in (one.old, one.new)]
             slots = differing.setdefault(key, set())
             if (one.left, one.right) in slots:
                 continue
             slots.add((one.left, one.right))
-            # Of what comes and goes the states are that it is there, and that it is not.
-            states = [bool(one.old), bool(one.new)] if is_there else [digest_of(one.old), digest_of(one.new)]
-            known = [evidence.knows(state) for state in states]
-            if may_be_old and not known[0]:
+            if may_be_old and not (known[0] or was_there):
                 all_known = False
                 continue
             evidence.probed(page, differed=True, now=now, apart=apart)
@@ -224,14 +230,13 @@ class TemplateNoise:
 
     def learn_from_visit(self, page: str, found: Sequence[Difference], trace: Trace, before: Trace) -> None:
         """Count a visit of a page that had been visited before, for suggestions."""
-        if page not in self.pages and len(self.pages) < MOST_PAGES:
-            self.pages.append(page)
         differing = {one.place for one in found if one.place}
         for place in differing:
             visits = _tracked(self._visits, place, trace.names.get(place) or before.names.get(place, "?"))
             visits.differed += 1
             if len(visits.pages) < MOST_PAGES:
                 visits.pages.setdefault(page, [])
+            self.is_shared = self.is_shared or len(visits.pages) > 1
         for place in self._visits.keys() & trace.names.keys() - differing:
             self._visits[place].agreed += 1
         self.n_learned += bool(differing)
@@ -268,7 +273,7 @@ class TemplateNoise:
             "version": 5,
             "places": [(*where, evidence.to_list()) for where, evidence in self._evidence.items()],
             "visits": [(place, visits.to_list()) for place, visits in self._visits.items()],
-            "pages": self.pages, "n_probes": self.n_probes, "n_quiet": self.n_quiet,
+            "n_probes": self.n_probes, "n_quiet": self.n_quiet,
         }  # fmt: skip
 
     @classmethod
@@ -278,7 +283,7 @@ class TemplateNoise:
         if data.get("version") == 5:
             made._evidence = {(*where,): Evidence(*one) for *where, one in data["places"]}
             made._visits = {place: Evidence(*one) for place, one in data["visits"]}
-            made.pages, made.n_probes, made.n_quiet = data["pages"], data["n_probes"], data["n_quiet"]
+            made.n_probes, made.n_quiet = data["n_probes"], data["n_quiet"]
             made.suggestions()  # they were said when they were new
         return made
 
@@ -310,8 +315,11 @@ def _tracked(known: dict[Any, Evidence], where: Any, name: str) -> Evidence:
     return known.setdefault(where, Evidence(name))
 
 
-def _covers(evidence: Evidence, one: Difference) -> bool:
+def _covers(evidence: Evidence, one: Difference, texts: Iterable[str]) -> bool:
     """Whether a difference is of the kind that was proved."""
+    is_text = one.kind not in ("order", "moved")
+    if is_text and evidence.has_few_states and not {*map(digest_of, texts)}.issubset(evidence.states):
+        return False
     if one.kind in ("added", "removed"):
         return evidence.toggles
     if evidence.only_digits and not one.is_digits:

@@ -33,6 +33,7 @@ _DIGITS = re.compile(r"\d+")
 _AROUND = 40  # words that are looked at on both sides of what differs in a longer text
 
 _VERSION = 3
+_VISITS_AT_ONCE = 4  # that are read in a thread while others are judged
 # A text that is compared counts as so many characters more.
 _LEAST_COMPARED = 40
 
@@ -122,8 +123,9 @@ class Trace:
         written = json.dumps(data, ensure_ascii=True, separators=(",", ":"))
         return bytes([_VERSION]) + zlib.compress(written.encode("ascii"), 1)
 
-    @classmethod
-    def unpacked(cls, data: bytes) -> Trace | None:
+    @staticmethod
+    @lru_cache(maxsize=_VISITS_AT_ONCE)  # of a visit it is asked for when it is read, and when it is judged
+    def unpacked(data: bytes) -> Trace | None:
         """Return what `packed` gave; None where it is none."""
         if not data or data[0] != _VERSION:
             return None
@@ -134,7 +136,7 @@ class Trace:
         places = [named[index][0] for index in indices]
         texts = [text if isinstance(text, str) else None for text in kept]
         digests = [digest_of(text) if isinstance(text, str) else text for text in kept]
-        return cls(places, texts, digests, dict(named), rest, changes)
+        return Trace(places, texts, digests, dict(named), rest, changes)
 
     def texts_at(self, places: Iterable[int]) -> dict[int, list[str]]:
         """Return what is said at some places."""
@@ -150,7 +152,7 @@ def digest_of(text: str) -> int:
     return zlib.crc32(text.encode("utf-8", "surrogatepass"))
 
 
-@lru_cache(maxsize=2)  # a second fetch is judged and learned from
+@lru_cache(maxsize=2 * _VISITS_AT_ONCE)  # a second fetch is judged and learned from
 def differences(before: Trace, now: Trace) -> list[Difference]:
     """Return how a page differs from a trace; [] for the same texts in the same order, wherever one ends.
 
@@ -377,10 +379,11 @@ def token_runs(before: str, now: str) -> list[tuple[str, str, str, str, bool, tu
     # Of words hardly one may be left.
     if any(n_replaced) and olds == before and len(kept) <= max(n_replaced):
         return [("", "", before, now, old_shapes == new_shapes, kept)]
+    numbered = _numbered(old_shapes, replaced)
     return [
         (
-            _left(old, i),
-            _context(old[j]) if j < len(old) else "",
+            _left(numbered, old_shapes, i),
+            old_shapes[j][-LONGEST_NAME:] if j < len(old) else "",
             _slice(olds, olds_at[i:j]),
             _slice(news, news_at[k:m]),
             old_shapes[i:j] == new_shapes[k:m],
@@ -390,17 +393,23 @@ def token_runs(before: str, now: str) -> list[tuple[str, str, str, str, bool, tu
     ]
 
 
-def _left(tokens: list[str], at: int) -> str:
+def _numbered(tokens: list[str], replaced: Collection[int]) -> list[str]:
+    """Name tokens; of those that stay several times the second is "by (2)": "seen by ..., written by ..."."""
+    counts = Counter[str]()
+    names = []
+    for at, token in enumerate(tokens):
+        counts[token] += at not in replaced
+        names.append(token if counts[token] < 2 else f"{token} ({counts[token]})")
+    return names
+
+
+def _left(names: list[str], tokens: list[str], at: int) -> str:
     """Return the tokens before one, back to the first that is no number: numbers side by side stay apart."""
     start = at
-    while start and tokens[start - 1][0].isdigit():
+    while start and tokens[start - 1][0] == "#":
         start -= 1
-    return _context(" ".join(tokens[max(start - 1, 0) : at]))
+    return " ".join([*names[max(start - 1, 0) : start], *tokens[start:at]])[-LONGEST_NAME:]
 
 
 def _slice(text: str, tokens: list[re.Match[str]]) -> str:
     return text[tokens[0].start() : tokens[-1].end()] if tokens else ""
-
-
-def _context(token: str) -> str:
-    return shape(token)[-LONGEST_NAME:]

@@ -11,15 +11,16 @@ from crawlsched.change_detection.body_blocks import GZIP
 from crawlsched.change_detection.content_kind import Body, content_kind
 from crawlsched.change_detection.fingerprint import Fingerprint, likeness, sketch
 from crawlsched.change_detection.limits import MOST_KEPT
+from crawlsched.change_detection.trace import Trace, differences
 from crawlsched.content.kept_texts import packed
 
-__all__ = ["MOST_TEXT_BYTES", "Body", "Content", "is_current", "is_quick", "read_content"]
+__all__ = ["MOST_TEXT_BYTES", "Body", "Content", "compare", "is_current", "is_quick", "read_content"]
 
 #: So much of a page's text is read to see whether it has changed, unpacked. What is no text is compared whole.
 MOST_TEXT_BYTES = 4_000_000
-# Bodies larger than this are read in a thread, so that the slot clock is not held up; below it the hand-over to a
-# thread costs more than the work.
-_QUICK_BELOW = 16_384
+# Bodies larger than this, or with more tags and cells, are read in a thread, so that the slot clock is not held up;
+# below it the hand-over to a thread costs more than the work.
+_QUICK_BELOW, _FEW_PARTS = 16_384, 2_500
 
 
 @dataclass(eq=False)
@@ -73,9 +74,25 @@ def read_content(
     return content
 
 
+def compare(content: Content, given: bytes, first: Content | None) -> Content:
+    """Compare content to the packed trace of what its reader got, and to the `first` of two fetches, for who judges it.
+
+    >>> one, two = (read_content(Body(text, "text/html", None, "http://a/"), Recipe()) for text in (b"Tea", b"Milk"))
+    >>> compare(two, one.seen.trace.packed(), None) is two
+    True
+    """
+    for trace in (Trace.unpacked(given), first and first.seen and first.seen.trace):
+        if trace is not None and content.seen is not None and content.text is not None:
+            differences(trace, content.seen.trace)
+    return content
+
+
 def is_quick(body: Body, recipe: Recipe) -> bool:
     """Whether a body is read within a few milliseconds, so that no thread is needed; gzip may hold much more."""
-    return recipe.is_linear and len(body.body) < _QUICK_BELOW and not body.body.startswith(GZIP)
+    data = body.body
+    if len(data) >= _QUICK_BELOW or data.startswith(GZIP) or not recipe.is_linear:
+        return False
+    return sum(map(data.count, (b"<", b",", b"\n"))) < _FEW_PARTS
 
 
 def is_current(recipe_id: str | None, recipe: Recipe) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from enum import StrEnum
-from functools import lru_cache
 from typing import NamedTuple
 
 from crawlsched.change_detection.detector import Finding
@@ -31,6 +30,9 @@ __all__ = [
 #: and the share of three-word phrases that its text and the one before have in common, of all that either has.
 #: Two times None where it is not known.
 Size = tuple[float | None, float | None]
+#: ETag and Last-Modified of a response.
+Validators = tuple[str | None, str | None]
+
 _DIGEST = 8  # bytes of a digest that the history keeps
 _MOST_HISTORY = 8
 # Where a recipe has no blocks, whatever is another content is a change.
@@ -107,6 +109,7 @@ class Circumstances(NamedTuple):
 
     finding: Finding | None = None  # the detector's finding; None where the recipe has no blocks
     first: Content | None = None  # what a first fetch gave, if this is the second one of a visit that was put off
+    fetches_differ: bool = False  # whether the two differ by more than noise
     suspicion: Outcome | Refetch | None = None
     # Whether a second fetch may be asked for; a host is asked for a page that cannot exist all the same.
     may_refetch: bool = False
@@ -153,10 +156,7 @@ def given_trace(facts: PageFacts, content: Content) -> Trace | None:
     last = facts.pending_fingerprint or facts.fingerprint
     if content.seen is None or last is None or facts.recipe != content.fingerprint.recipe:
         return None
-    return _unpacked(facts.block_sketch)
-
-
-_unpacked = lru_cache(maxsize=4)(Trace.unpacked)  # of one visit it is asked for several times
+    return Trace.unpacked(facts.block_sketch)
 
 
 def is_new(facts: PageFacts, content: Content) -> bool:
@@ -164,9 +164,7 @@ def is_new(facts: PageFacts, content: Content) -> bool:
     return _digest(content) not in _history(facts)
 
 
-def judge(
-    facts: PageFacts, content: Content, validators: tuple[str | None, str | None], around: Circumstances
-) -> Verdict:
+def judge(facts: PageFacts, content: Content, validators: Validators, around: Circumstances) -> Verdict:
     """Decide what content means beside the kept content before; `validators` are ETag and Last-Modified."""
     verdict = _of_content(facts, content, validators, around)
     if verdict.outcome in (Outcome.WRONG, Outcome.PROBED):
@@ -188,9 +186,7 @@ def _unless_under_way(verdict: Verdict, facts: PageFacts, around: Circumstances)
     return verdict
 
 
-def _of_content(
-    facts: PageFacts, content: Content, validators: tuple[str | None, str | None], around: Circumstances
-) -> Verdict:
+def _of_content(facts: PageFacts, content: Content, validators: Validators, around: Circumstances) -> Verdict:
     finding, first = around.finding or _ANY_OTHER, around.first
     last = facts.pending_fingerprint or facts.fingerprint
     facts_now = facts._replace(etag=validators[0], last_modified=validators[1])
@@ -217,7 +213,7 @@ def _of_content(
     if first is None and (refetch := _refetch(around, is_in_doubt=is_in_doubt and not is_owed)) is not None:
         return Verdict(Outcome.PROBED, refetch=refetch)
     size = _size(facts, content, finding)
-    if returned and first is not None and not is_owed and first.fingerprint.digest != content.fingerprint.digest:
+    if returned and first is not None and not is_owed and around.fetches_differ:
         return _withheld(facts_now, False, "flapping", finding.ignored, size)
     if size[1] is not None and 1.0 - size[1] < around.min_change and not is_owed:
         return _withheld(facts_now, False, "minimum_change", finding.ignored, size)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from math import inf
 
-from crawlsched.content.reading import MOST_TEXT_BYTES, Body, Content, is_current, is_quick, read_content
+from crawlsched.content.reading import MOST_TEXT_BYTES, Body, Content, compare, is_current, is_quick, read_content
 from crawlsched.crawl.collection import Collection
 from crawlsched.crawl.deliveries import DeliveryBook
 from crawlsched.crawl.probes import Probes
@@ -202,22 +201,27 @@ class Dispatcher:
         pages = self._collection.planner.pages
         return pages.crawled_at.item(visit.page) == -inf or bool(pages.marks.item(visit.page) & START)
 
-    def reading(self, visit: Visit, body: Body, meant: object) -> tuple[partial[Content], bool]:
+    def reading(self, visit: Visit, body: Body, meant: object) -> tuple[Callable[[], Content], bool]:
         """Return what reads a response, and whether it is quick enough for this thread; it changes nothing."""
         recipe = self._recipes.of(body.url, meant)
         most = MOST_TEXT_BYTES
         if body.encoding is not None and len(body.body) > most and recipe.method != "raw_bytes":
             body = body._replace(body=body.body[:most])
         facts = self._collection.facts_of(visit.page) if self._collection.knows(visit.page) else None
-        before = None
+        before, given = None, b""
         if facts is not None and is_current(facts.recipe, recipe):
-            before = facts.pending_fingerprint or facts.fingerprint
+            before, given = facts.pending_fingerprint or facts.fingerprint, facts.block_sketch
         address = None
         if visit.probe is not None and visit.probe.impossible_url is not None:
             address = body.url
             # By the URL of the page that may have been replaced, so that the two can be compared.
             body, recipe = body._replace(url=visit.probe.first.url), self._recipes.of(visit.probe.first.url, meant)
-            before = None
+            before, given = None, b""
         text_bytes = self._collection.settings.kept_text_bytes
-        read = partial(read_content, body, recipe, before=before, text_bytes=text_bytes, address=address)
+        first = None if visit.probe is None else visit.probe.first
+
+        def read() -> Content:
+            content = read_content(body, recipe, before=before, text_bytes=text_bytes, address=address)
+            return compare(content, given, first)
+
         return read, is_quick(body, recipe)

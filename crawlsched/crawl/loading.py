@@ -143,10 +143,11 @@ def load_pages(
         planner.load({**block, "page": rows}, block["log_likelihood"], now)
         numbers.put(rows, block["page"])
         parts.append(rows)
-        n_strange += int(np.count_nonzero((block["n_crawls"] > 0) & ~block["has_estimator_state"]))
+        if planner.learned is not None:
+            n_strange += int(np.count_nonzero((block["n_crawls"] > 0) & ~block["has_estimator_state"]))
         yield block
     mine = None if rows_for is None else np.concatenate([np.empty(0, np.intp), *parts])
-    if planner.learned is not None and n_strange:
+    if n_strange:
         logger.warning("%d pages are strange to the estimator; `crawlsched db refit` teaches it all visits.", n_strange)
     rows = numbers.rows(np.array([page for page, *_ in stored.further], np.int64), mine)
     known = zip(rows.tolist(), stored.further, strict=True)

@@ -118,7 +118,7 @@ class Probes:
         too.
         """
         most = _AT_LEAST_OF_ALL + _SHARE_OF_ALL * self._n_again
-        if noise is not None and len(noise.pages) > 1 and noise.n_probes < _CONFIRMED:
+        if noise is not None and noise.n_probes < _CONFIRMED and noise.is_shared:
             most *= _TIMES_IF_SHARED
         if not self._have_turn or self.n_asked >= most:
             return False

@@ -24,7 +24,6 @@ from crawlsched.crawl.admission import Admission
 from crawlsched.crawl.collection import Collection, FoundPage
 from crawlsched.crawl.deliveries import Delivery, DeliveryBook
 from crawlsched.crawl.failing_hosts import FailingHosts
-from crawlsched.crawl.hosts import retry_after
 from crawlsched.crawl.probes import APART, Probe, Probes
 from crawlsched.crawl.request_templates import RequestTemplate
 from crawlsched.crawl.validators import seconds_since
@@ -123,7 +122,7 @@ class Responses:
         if verdict.outcome is Outcome.MOVED:
             facts = self.collection.facts_of(visit.page)
             self.collection.put_facts(facts._replace(moved_to=fetched.location), now)
-        self.ends.back_off(visit, verdict.outcome, now, fetched, retry_after(fetched.retry_after, now))
+        self.ends.back_off(visit, verdict.outcome, now, fetched)
         return verdict
 
     # -- content
@@ -148,6 +147,11 @@ class Responses:
         around = around._replace(
             finding=None if detector is None else self._finding(detector, visit, facts, content, now), first=first
         )
+        if first is not None:
+            is_other = first.fingerprint != content.fingerprint
+            if detector is not None and first.seen is not None and content.seen is not None:
+                is_other = detector.tells_apart(first.seen, content.seen)
+            around = around._replace(fetches_differ=is_other)
         if page != visit.page:
             return around
         suspicion = self.collection.wrong_pages.suspect(visit.host, facts, content)
@@ -173,7 +177,8 @@ class Responses:
         self._count("crawlsched/probes/made")
         if now - probe.asked_at < APART:  # what counts seconds may agree by chance
             return
-        may_be_old = content.fingerprint != probe.first.fingerprint and not is_new(facts, content)
+        # The second fetch may be of a copy that is older than an edit that the first has shown.
+        may_be_old = is_new(facts, probe.first) and not is_new(facts, content)
         assert probe.first.seen is not None
         assert content.seen is not None
         apart = (now - probe.asked_at) / max(probe.elapsed, now - probe.asked_at)

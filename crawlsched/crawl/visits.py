@@ -82,7 +82,6 @@ class ResponseFacts(NamedTuple):
     last_modified: str | None = None
     size: int = 0
     moved_to: Request | None = None
-    retry_after: str | None = None
     date: str | None = None
     location: str | None = None
     is_cut_short: bool = False
@@ -187,7 +186,7 @@ class VisitEnds:
 
     # -- visits without a response
 
-    def resolve(self, visit: Visit, outcome: Outcome, now: float, *, retry_at: float | None = None) -> None:
+    def resolve(self, visit: Visit, outcome: Outcome, now: float) -> None:
         """A visit ended without a response: the page is tried again later, ever more rarely."""
         with self.caught(visit, now):
             if self.was_forgotten(visit, now):
@@ -197,7 +196,7 @@ class VisitEnds:
                 return
             # What some other component dropped would be picked again at once, so it backs off like an error.
             leave = self._planner.not_allowed if outcome is Outcome.REFUSED else self._planner.failed
-            self.back_off(visit, outcome, now, retry_at=retry_at, leave=leave)
+            self.back_off(visit, outcome, now, leave=leave)
 
     def not_sent(self, visit: Visit, now: float) -> None:
         """A visit was taken back before anything was sent: its page, which may have been told to go, goes next."""
@@ -276,7 +275,6 @@ class VisitEnds:
         outcome: Outcome,
         now: float,
         fetched: ResponseFacts | None = None,
-        retry_at: float | None = None,
         *,
         leave: Callable[..., None] | None = None,
     ) -> None:
@@ -289,9 +287,8 @@ class VisitEnds:
             return
         before = self._planner.standing(page)
         free_at = hosts.free_at(visit.host, now)
-        retry_at = max(retry_at or 0.0, free_at if free_at > now else 0.0) or None
         leave = leave or self._leave.get(outcome, self._planner.failed)
-        leave(page, now, retry_at, of_host=hosts.fails(visit.host))
+        leave(page, now, free_at if free_at > now else None, of_host=hosts.fails(visit.host))
         self.failing_hosts.have_news = True
         self.collection.unsaved.page(page, now)
         self.tell(page, before, observation, now)

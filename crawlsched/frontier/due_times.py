@@ -17,9 +17,12 @@ __all__ = ["ASIDE", "CANDIDATE", "FILED", "IN_FLIGHT", "NEW", "OUT", "OVERDUE", 
 #: it has no copy and may go.
 OUT, IN_FLIGHT, FILED, WAITING, SOON, CANDIDATE, ASIDE, OVERDUE, NEW = range(9)
 
-# About so many pages stand in the order, twice as many at most. The column is looked through in parts of so many rows,
-# or larger ones, so that with half of the picks that a quarter of the order is enough for all are looked through.
+# About so many pages stand in the order, or a sixteenth of all, but some hundred; and twice as many at most. The column
+# is looked through in parts of so many rows, or larger ones, so that with half of the picks that a quarter of the order
+# is enough for all are looked through.
 _MOST_SOON = 2**14
+# So many rows at most are gone through at once.
+_ROWS_AT_ONCE = 2**20
 
 
 class DueTimes:
@@ -36,8 +39,9 @@ class DueTimes:
         self.at: FloatArray = np.zeros(0)  # by page, POSIX seconds; inf: never by itself
         self.place: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)  # by page, one of the constants of this module
         # The order has all that are due before the second time, and of those due before the first some are yet to find.
-        self._horizon = self._complete_until = -np.inf
+        self._horizon = self._complete_until = np.inf
         self._heap: list[tuple[float, int]] = []
+        self._n_soon = 0
         self._row: int | None = None  # the next row to look at, while the column is looked through
 
     def reserve(self, capacity: int) -> None:
@@ -46,6 +50,12 @@ class DueTimes:
         if capacity > size:
             capacity = max(capacity, size + size // 4)
             self.at, self.place = grown(self.at, capacity), grown(self.place, capacity)
+            self._n_soon = min(_MOST_SOON, max(capacity // 16, 256))
+
+    @property
+    def are_many(self) -> bool:
+        """Whether to go through all pages at once takes too long. O(1)."""
+        return self.place.size > _ROWS_AT_ONCE
 
     def set(self, pages: IndexArray, times: FloatArray) -> None:
         """Say when distinct pages are due that wait from now on; O(1) a page, O(log n) for one that is due soon."""
@@ -58,12 +68,12 @@ class DueTimes:
         self.place[pages] = SOON
         for entry in zip(self.at[pages].tolist(), pages.tolist(), strict=True):
             heappush(self._heap, entry)
-        if len(self._heap) <= 2 * _MOST_SOON:
+        if len(self._heap) <= 2 * self._n_soon:
             return
         standing = np.unique(np.array([page for _, page in self._heap], np.intp))
         standing = standing[self.place[standing] == SOON]
         standing = standing[np.argsort(self.at[standing], kind="stable")]
-        first, others = standing[:_MOST_SOON], standing[_MOST_SOON:]
+        first, others = standing[: self._n_soon], standing[self._n_soon :]
         self._heap = list(zip(self.at[first].tolist(), first.tolist(), strict=True))
         if others.size:
             self.place[others] = WAITING
@@ -71,26 +81,30 @@ class DueTimes:
             self._complete_until = min(self._complete_until, self._horizon)
 
     def take(self, until: float, most: int) -> IndexArray:
-        """Take out some pages that are due at a time, in their order; amortised O(log n) each."""
+        """Take out some pages that are due at a time; amortised O(log n) each."""
         found: list[int] = []
-        while len(found) < most and self.next_time(until) <= until:
-            page = heappop(self._heap)[1]
-            found.append(page)
-            self.place[page] = CANDIDATE
+        while len(found) < most:
+            if self._first() <= until:
+                page = heappop(self._heap)[1]
+                found.append(page)
+                self.place[page] = CANDIDATE
+            elif found or self._complete_until >= until or not self._look_on():
+                break
         return np.array(found, np.intp)
 
-    def next_time(self, until: float = np.inf) -> float:
-        """Return when the first page that waits is due, inf if none is; or that none is by `until`. O(log n)."""
+    def next_time(self) -> float:
+        """Return when the first page that waits is due, or a time before if that is not known yet. O(log n)."""
+        while (first := self._first()) > self._complete_until and self._look_on():
+            pass
+        return min(first, self._complete_until)
+
+    def _first(self) -> float:
+        """Return when the first page of the order is due; inf: there is none. Amortised O(log n)."""
         place, at, heap = self.place, self.at, self._heap
-        while True:
-            # Entries of pages that stand elsewhere by now, or are due at another time, are dropped.
-            while heap and not (place.item(heap[0][1]) == SOON and at.item(heap[0][1]) == heap[0][0]):
-                heappop(heap)
-            if heap and heap[0][0] <= self._complete_until:
-                return heap[0][0]
-            if self._complete_until >= until or not self._is_in_column():
-                return np.inf
-            heap = self._heap
+        # Entries of pages that stand elsewhere by now, or are due at another time, are dropped.
+        while heap and not (place.item(heap[0][1]) == SOON and at.item(heap[0][1]) == heap[0][0]):
+            heappop(heap)
+        return heap[0][0] if heap else np.inf
 
     def soonest(self, n: int) -> IndexArray:
         """Return some pages of the order, about those that are due first; O(n log n)."""
@@ -102,34 +116,28 @@ class DueTimes:
 
     def work(self) -> None:
         """Look through a part of the column, if soon nobody stands in the order. O(1)."""
-        if self._row is not None or (self._complete_until < np.inf and 4 * len(self._heap) < _MOST_SOON):
+        if self._row is not None or (self._complete_until < np.inf and 4 * len(self._heap) < self._n_soon):
             self._look()
 
-    def _is_in_column(self) -> bool:
-        """Look through the whole column, if others may wait there; return whether there were any."""
-        before = self._complete_until
-        if before < np.inf:
+    def _look_on(self) -> bool:
+        """Look through some parts of the column, to its end at most; return whether that has found anybody."""
+        n_before = len(self._heap)
+        for _ in range(_ROWS_AT_ONCE // _MOST_SOON):
             self._look()
-            while self._row is not None:
-                self._look()
-        return before < self._complete_until or bool(self._heap)
+            if self._row is None:
+                break
+        return len(self._heap) > n_before
 
     def _look(self) -> None:
         """Put the pages of a part of the column that are due before the horizon into the order."""
         if self._row is None:
             step = 1 + self.place.size // _MOST_SOON
             times = np.sort(self.at[::step][self.place[::step] == WAITING])
-            rank = _MOST_SOON // step
+            rank = self._n_soon // step
             self._row, self._horizon = 0, times.item(rank) if rank < times.size else np.inf
-        part = slice(self._row, self._row + max(_MOST_SOON, 8 * self.place.size // _MOST_SOON))
+        part = slice(self._row, self._row + max(_MOST_SOON, 8 * self.place.size // self._n_soon))
         soon = (self.place[part] == WAITING) & (self.at[part] <= self._horizon) & (self.at[part] < np.inf)
         self._put_in_order(self._row + np.flatnonzero(soon))
         self._row = part.stop
         if self._row >= self.place.size:
             self._row, self._complete_until = None, self._horizon
-
-    def check(self) -> None:
-        """Raise `AssertionError` unless the order has each page once, and no other page is due before; O(n)."""
-        heap = {page for time, page in self._heap if self.at[page] == time}
-        assert set(np.flatnonzero(self.place == SOON).tolist()) <= heap
-        assert not (self.at[self.place == WAITING] < self._complete_until).any()

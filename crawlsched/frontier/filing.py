@@ -19,16 +19,14 @@ __all__ = ["Filing"]
 
 # There is room for so many candidates at least and at most; between, of so many pages as the fewest one is a candidate.
 _FEWEST, _MOST = 64, 4096
-# Where less than this part of the room is filled a level comes down: who is left goes while the next ones are found.
-_QUARTER = 0.25
 #: Pages that fall due in this number of slots are looked at together: it takes hardly longer than for one page. In a
 #: collection that is smaller than the cube of this number they are fewer slots, as a page can come back after some.
 #: While first copies wait no page with a copy takes more than one slot of so many: else the first page of a site would
 #: be fetched again and again until others are known.
 SLOTS_TOGETHER = 16
-# So many pages are worked on at once: they become candidates, their due times are reckoned anew after a level came
-# down, or they are a sample. It takes a millisecond where no page is announced, and up to 50 where all are. While there
-# is no good candidate it is done so many times with one pick.
+# So many pages are worked on at once: their due times are reckoned, or they are a sample; a quarter become candidates.
+# It takes some milliseconds, and up to 50 where all are announced and due. While there is no good candidate it is done
+# so many times with one pick.
 _AT_ONCE, _STEPS = 2048, 4
 # A level that a sample finds is below the values of so many of its pages at least.
 _LEAST_RANK = 8
@@ -83,10 +81,14 @@ class Filing:
         self.reserve(int(pages.max()) + 1)
         self._leave(pages)
         self._due.place[pages], self._due.at[pages] = FILED, -np.inf
-        if pages.size > _AT_ONCE // 8:
-            self._reckon(pages, self._now)
-        else:
+        if pages.size <= _AT_ONCE // 8:
             self._filed.update(pages.tolist())
+        elif not self._due.are_many:
+            self._reckon(pages, self._now)
+        else:  # by value with the next picks
+            pages = self._put_new(pages, self._now)
+            self._due.set(pages, np.maximum(self._deadlines(pages), self._eligible_at(pages)))
+            self._anew.append(range(int(pages.min(initial=0)), int(pages.max(initial=-1)) + 1))
         self._picks_until_look, self._idle_until = 0, -np.inf
 
     def file_one(self, page: int, now: float) -> None:
@@ -162,7 +164,7 @@ class Filing:
             return
         if self._queue.level <= 0.0 and pages.size > self._room:
             # Rather too low: it rises as pages are looked at, and to come down takes a look at all.
-            values = self.values.value_at(_sample(pages), now)
+            values = self.values.value_at(self._may_go(self._some_rows(), now), now)
             self._queue.level = _exceeded(values, self._room / 2 / self._pages.n)
         not_before = np.where(self._due.place[pages] == FILED, self._due.at[pages], -np.inf)
         times = np.minimum(np.maximum(self._reached(pages, now), not_before), self._deadlines(pages))
@@ -209,7 +211,7 @@ class Filing:
         if self._filed:
             filed, self._filed = np.array(sorted(self._filed), np.intp), set()
             self._reckon(filed[self._due.place[filed] == FILED], now)
-        pages = self._due.take(self._looked_until, _AT_ONCE)
+        pages = self._due.take(self._looked_until, _AT_ONCE // 4)
         if pages.size:
             eligible_at = self._eligible_at(pages)
             is_barred = eligible_at > now
@@ -233,7 +235,7 @@ class Filing:
     @property
     def _room_of_host(self) -> int:
         """For how many candidates of a host that rests there is room."""
-        return min(int(_QUARTER * self._room), _FEWEST)
+        return min(self._room // 4, _FEWEST)
 
     def _become_due(self, pages: IndexArray, now: float) -> None:
         """Let pages be candidates, aside where their hosts rest; raise levels where there are too many."""
@@ -352,7 +354,8 @@ class Filing:
         self._due.work()
         queue = self._queue
         n_going = len(queue.going)
-        if n_going > 0 and n_going + queue.n_aside < _QUARTER * self._room and queue.level > 0.0 and not self._anew:
+        # While a quarter of the room is still filled: who is left goes while the next ones are found.
+        if n_going > 0 and 4 * (n_going + queue.n_aside) < self._room and queue.level > 0.0 and not self._anew:
             self._bring_down(now)
         self._go_on()
 

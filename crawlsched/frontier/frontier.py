@@ -9,7 +9,7 @@ import numpy as np
 
 from crawlsched.columns.array_types import IndexArray
 from crawlsched.frontier.candidates import ENOUGH
-from crawlsched.frontier.due_times import ASIDE, CANDIDATE, FILED, IN_FLIGHT, NEW, OVERDUE, SOON
+from crawlsched.frontier.due_times import FILED, IN_FLIGHT, SOON
 from crawlsched.frontier.filing import SLOTS_TOGETHER, Filing
 
 __all__ = ["Frontier", "Pick"]
@@ -190,17 +190,3 @@ class Frontier(Filing):
         if self._least_wait < before:
             self._idle_until = -np.inf  # there is none any more, or slots are shorter
         return waits and self.share.is_due
-
-    def _check(self, now: float) -> None:
-        """Raise `AssertionError` unless every page stands where its place says, and only there; O(n)."""
-        self._due.check()
-        places = self._due.place
-        self.new.check(np.flatnonzero(places == NEW))
-        going = self._queue.going.pages.tolist()
-        aside = [page for lines in self._queue.aside.values() for page in lines.pages.tolist()]
-        assert sorted(going) == np.flatnonzero(places == CANDIDATE).tolist()
-        assert sorted(aside) == np.flatnonzero(places == ASIDE).tolist()
-        assert all(host in self._resting for host in self._queue.aside)
-        assert set(np.flatnonzero(places == FILED).tolist()) <= self._filed
-        assert all(page in self._overdue for page in np.flatnonzero(places == OVERDUE).tolist())
-        assert (self._eligible_at(np.array(going + aside, np.intp)) <= now).all()

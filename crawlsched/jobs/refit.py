@@ -66,7 +66,7 @@ def learn(part: Part) -> PartResult:
         block = next(kept(_PAGES, host_number=hosts.number, pages=numbers), None)
         if block is None:
             return PartResult(None, 0, 0, 0)
-        del block["estimator_state"]
+        block.pop("estimator_state", None)  # it is learned anew
         pages = np.asarray(block["page"], np.intp)
         planner.load({**block, "page": np.arange(pages.size)}, None, part.now)
         if (plan := newest_plan(store, hosts.number)) is not None:

@@ -100,9 +100,9 @@ class Store(Access):
             (never: -inf in crawled_at, nan in changed_at and signalled_since); ``request_fingerprint`` uint8, shape
             (n, 20), and ``other_fingerprinter`` bool; ``log_likelihood`` uint16, shape (n, n_rates), and
             ``has_log_likelihood`` bool: False where the page has to start from the prior (its row is 0);
-            ``estimator_state`` bytes, where ``has_estimator_state``.
+            for an `estimator`, ``estimator_state`` bytes where ``has_estimator_state``.
         """
-        wanted = wanted_pages(self.key, grid, n_rates, fingerprinter, estimator)
+        wanted = wanted_pages(self.key, grid, n_rates, fingerprinter, estimator, self.database.is_sqlite)
         if pages is not None:
             wanted = wanted.where(among(models.pages.c.page, pages))
         with self.database.reading() as connection:

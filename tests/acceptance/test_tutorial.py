@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -23,17 +22,8 @@ def test_the_tutorial_leads_to_the_first_changed_item(tmp_path):
             script.append(text)
     assert len(script) == 6
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    process = children.start(
-        "bash",
-        "-ec",
-        "".join([*script, "kill %1\n"]),
-        cwd=tmp_path,
-        environment={"PATH": path, "SCRAPY_SETTINGS_MODULE": None},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
-    said, _ = process.communicate(timeout=180)
-    assert process.returncode == 0, said[-3000:]
+    environment, script = {"PATH": path, "SCRAPY_SETTINGS_MODULE": None}, "".join([*script, "kill %1\n"])
+    said = children.output_of("bash", "-ec", script, cwd=tmp_path, environment=environment, timeout=180.0)
     items = [json.loads(line) for line in (tmp_path / "items.jsonl").read_text().splitlines()]
     prices = {}
     for item in items:

@@ -32,23 +32,6 @@ def assert_mean(values, expected, extra=0.0):
     assert abs(values.mean() - expected) < 4 * values.std() / np.sqrt(values.size) + extra
 
 
-def last_modified_mean(r, x_of):
-    """E[r̂] of Figure 10 with n = 2 from (3) to (5): x_of(X) / T averaged over X and T, by Gauss-Legendre quadrature."""
-    nodes, weights = np.polynomial.legendre.leggauss(200)
-    half, weight = (nodes + 1) / 2, weights / 2  # on [0, 1]
-    found = -np.expm1(-r)
-    one = (weight * r * np.exp(-r * half) / found / (1 + half)).sum()  # T = 1 + t
-    sum_below = (weight * r**2 * half * np.exp(-r * half) / found**2 / half).sum()  # T = t1 + t2 in [0, 1]
-    above = 1 + half
-    sum_above = (weight * r**2 * (2 - above) * np.exp(-r * above) / found**2 / above).sum()  # in [1, 2]
-    return 2 * found * np.exp(-r) * x_of(1) * one + found**2 * x_of(2) * (sum_below + sum_above)
-
-
-def corrected(x, n=2):
-    """X' of Figure 13 with its limits."""
-    return n - 1 if x == n else (x - 1) - x / (n * np.log(1 - x / n))
-
-
 @pytest.mark.parametrize(
     ("made", "moments", "r", "n"),
     [
@@ -95,27 +78,14 @@ def test_example_4_ten_visits_ten_days_apart():
     assert abs(within.mean() - 0.755) < 4 * np.sqrt(0.25 / 100_000)
 
 
-@pytest.mark.parametrize("r", [0.01, 0.1, 0.5, 1.0, 3.0, 10.0, 30.0])
-def test_figure_12_the_corrected_estimator_is_within_two_per_cent_with_two_visits(r):
-    """E[r̂]/r of Figure 13's estimator for n = 2 and any r, by integration of (3)."""
-    assert last_modified_mean(r, corrected) / r == pytest.approx(1, abs=0.02)
-
-
-def test_figure_11_the_first_version_is_biased_as_drawn():
-    """The limits are log 4 at small r and 2 at great r for n = 2; n log(n/(n-1)) and n/(n-1) in general."""
-    assert last_modified_mean(1e-4, float) / 1e-4 == pytest.approx(np.log(4), rel=1e-3)
-    assert last_modified_mean(50.0, float) / 50 == pytest.approx(2, rel=1e-3)
-    assert last_modified_mean(5.0, float) / 5 > 1.8
-    for n, r, limit in [
-        (10, 20.0, 10 / 9),
-        (5, 20.0, 5 / 4),
-        (5, 0.02, 5 * np.log(5 / 4)),
-        (10, 0.02, 10 * np.log(10 / 9)),
-    ]:
+def test_figures_11_and_12_the_first_version_is_biased_as_drawn_and_the_corrected_one_is_not():
+    """The limits are n log(n/(n-1)) at small r and n/(n-1) at great r; corrected, within 2 % with two visits."""
+    for n, r in [(2, 20.0), (5, 20.0), (10, 20.0), (2, 0.02), (5, 0.02), (10, 0.02)]:
+        limit = n / (n - 1) if r > 1 else n * np.log(n / (n - 1))
         estimator = LastModified(200_000)
         visited_regularly([estimator], r, n, 200_000, seed=n)
         assert_mean(estimator.uncorrected_change_rate() / r, limit, extra=0.01)
-        assert_mean(estimator.change_rate() / r, 1.0, extra=0.005)
+        assert_mean(estimator.change_rate() / r, 1.0, extra=0.02 if n == 2 else 0.005)
     assert estimator.uncorrected_change_rate(0) == estimator.uncorrected_change_rate([0])[0]
 
 

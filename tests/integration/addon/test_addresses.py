@@ -116,8 +116,7 @@ def test_a_start_request_allows_its_own_redirects_and_no_later_ones(site, tmp_pa
         return f"<p>{n_asked}</p>"
 
     turned = site.page("/turned", later)
-    for path in ("/first", "/later"):
-        site.page(path, "<p>x</p>")
+    site.default = lambda request: "<p>x</p>"
     spiders = spider([turned, at_once], also=_allows("127.0.0.1"))
     project = Project(tmp_path, spiders, bandwidth="10/s", error_interval=1)
     crawl = project.run_until(lambda: site.requests and len(project.so_far().outcomes().get(turned, [])) > 2)

@@ -3,8 +3,6 @@
 import signal
 from pathlib import Path
 
-import pytest
-
 from tests.crawling import FOLLOWS, YIELDS, Project, spider
 from tests.site import Site
 from tests.waiting import wait_until
@@ -37,15 +35,8 @@ def parse_page(self, response, kept):
 WITH_IT = {"spider_under_test.Pipeline": 1}
 
 
-@pytest.fixture
-def site(site):
-    for number in range(100, 300):
-        site.page(f"/{number}", f"<p>{number}</p>")
-    return site
-
-
 def _project(site: Site, folder: Path, **settings: str) -> Project:
-    urls = [site.url(f"/{number}") for number in range(100, 300)]
+    urls = [site.page(f"/{number}", f"<p>{number}</p>") for number in range(100, 300)]
     seldom = [["*", {"min_interval": 1000}]]
     text = spider(urls, before=PIPELINE, also=PAGES)
     return Project(folder, text, pages=seldom, ITEM_PIPELINES=WITH_IT, **settings)

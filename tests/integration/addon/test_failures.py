@@ -64,9 +64,8 @@ yield {"url": response.url}
 
 def test_a_filter_that_raises_costs_its_request_alone(site, tmp_path):
     """As by plain Scrapy: what else the callback asked for is crawled, and the pass ends."""
-    for path in ("/bad", "/good"):
-        site.page(path, "<p>x</p>")
-    text = spider([site.page("/", "<p>start</p>")], LINKS, before=FILTER)
+    site.default = lambda request: "<p>x</p>"
+    text = spider([site.url("/")], LINKS, before=FILTER)
     crawl = Project(tmp_path, text, DUPEFILTER_CLASS="spider_under_test.Raises", one_pass=True).run()
     assert crawl.stats["finish_reason"] == "finished"
     assert crawl.stats["crawlsched/delivered"] == 2

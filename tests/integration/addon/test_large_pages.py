@@ -17,8 +17,7 @@ def test_a_huge_body_does_not_hold_up_the_others_and_its_changes_are_found(site,
         "/huge",
         lambda request: web.Response(body=b"<h1>Cup %d</h1>" % next(fetches) + body, content_type="text/html"),
     )
-    for number in range(20):
-        site.page(f"/{number}", "<p>x</p>")
+    site.default = lambda request: "<p>x</p>"
     urls = [*(site.url(f"/{number}", "127.0.0.2") for number in range(20)), huge]
     settings = {"starts_first": 0, "pages": [["*/huge", {"max_interval": 1}]], "fingerprint": "visible_text"}
     process = (project := Project(tmp_path, urls, bandwidth="20/s", seconds=60, **settings)).start()

@@ -23,10 +23,8 @@ def importance_of(crawl: Crawl) -> dict[str, float]:
 
 def test_rules_hold_for_new_and_for_stored_pages(site, tmp_path):
     """Importance and intervals go by pattern, a host has its share; other rules count from the next start on."""
-    names = ["often", "seldom", "plain1", "plain2", "plain3"]
-    for name in names:
-        site.page(f"/{name}", f"<p>{name}")
-    urls = [site.url(f"/{name}") for name in names] + [site.url(f"/plain{n}", "127.0.0.2") for n in (1, 2, 3)]
+    urls = [site.page(f"/{name}", f"<p>{name}") for name in ("often", "seldom", "plain1", "plain2", "plain3")]
+    urls += [site.url(f"/plain{n}", "127.0.0.2") for n in (1, 2, 3)]
     rules = [["*/often", {"importance": 3, "max_interval": 0.2}], ["*/seldom", {"min_interval": "1h"}]]
     project = Project(tmp_path, urls, bandwidth="16/s", visits=56)
     crawl = project.run(pages=rules, host_shares={"127.0.0.2": 0.2})
@@ -70,8 +68,7 @@ async def start(self):
 
 def test_importance_follows_whoever_says_so(site, tmp_path):
     """A changed function weighs all stored pages at the next start, but not those that somebody stated."""
-    for name in ("a", "b", "c", "d", "stated"):
-        site.page(f"/{name}", f"<p>{name}</p>")
+    site.default = lambda request: f"<p>{request.path}</p>"
     first, second = "spider_under_test.first", "spider_under_test.second"
     project = Project(tmp_path, spider([site.url("/")], before=WEIGHS, also=STATES), visits=60)
     crawl = project.run(importance=first, visits=10)
@@ -113,8 +110,7 @@ def n_asked(site: Site, *paths: str) -> int:
 def test_an_archive_leaves_known_pages_their_share(site, tmp_path):
     """A crawl that finds an archive goes on with the pages that it knows."""
     shelf, archive = ([f"/{place}/{number}" for number in range(n)] for place, n in (("shelf", 10), ("archive", 300)))
-    for path in (*shelf, *archive):
-        site.page(path, f"<p>{path}</p>")
+    site.default = lambda request: f"<p>{request.path}</p>"
     site.page("/", links(*shelf))
     crawl(tmp_path, site, 20, bandwidth="20/s")
     site.page("/", links(*shelf, *archive))

@@ -90,8 +90,7 @@ def test_nothing_is_chosen_while_much_of_what_was_chosen_waits_for_its_turn(tmp_
 def test_other_requests_share_the_rate_and_starve_nothing(site, tmp_path):
     """POST requests go through the fallback scheduler, in turn with pages, under the same rate."""
     urls = [site.page(f"/{number}", "<p>x</p>") for number in range(5)]
-    for number in range(30):
-        site.page(f"/post/{number}", "<p>posted</p>")
+    site.default = lambda request: "<p>posted</p>"
     posting = spider(urls, also=POSTS.format(post=site.url("/post/")))
     crawl = Project(tmp_path, posting, bandwidth="20/s").run_until(lambda: len(site.requests) > 90)
     assert len([path for path, _ in site.requests if path.startswith("/post/")]) == len(crawl.items) == 30

@@ -20,20 +20,13 @@ N_PAGES = 40
 
 
 @pytest.fixture
-def site(site):
-    for number in range(N_PAGES):
-        site.page(f"/{number}", f"<p>{number}</p>")
-    return site
-
-
-@pytest.fixture
 def make_project(site, tmp_path, database_url) -> Callable[..., Project]:
     """Make a project on the one database, in a folder of its own."""
     Store.open(database_url, "test", upgrade=True).close()
 
     def make(name, **settings) -> Project:
         (tmp_path / name).mkdir()
-        urls = [site.url(f"/{number}") for number in range(N_PAGES)]
+        urls = [site.page(f"/{number}", f"<p>{number}</p>") for number in range(N_PAGES)]
         settings = {"database_url": database_url, "standby": True, "USER_AGENT": name, **settings}
         return Project(tmp_path / name, urls, seconds=60, **settings)
 
@@ -95,7 +88,7 @@ def test_a_standby_goes_on_waiting_while_the_database_is_away(site, tmp_path, po
     store = Store.open(postgresql_url, "test", upgrade=True)
     lease = store.take_lease("another")
     settings = {"database_url": postgresql_url, "standby": True, "USER_AGENT": "standby"}
-    standby = Project(tmp_path, [site.url("/0")], **settings)
+    standby = Project(tmp_path, [site.page("/0", "<p>0</p>")], **settings)
     waiting = standby.start()
     standby.wait_for_log(WAITS)
     with connected(postgresql_server) as server:

@@ -13,13 +13,11 @@ from contextlib import ExitStack, contextmanager
 import pytest
 from sqlalchemy import event, text
 
-from crawlsched.content.reading import Body
-from crawlsched.crawl.visits import ResponseFacts
 from crawlsched.sharing import LEASE, RENEWAL_INTERVAL
 from crawlsched.store.database import Database
 from crawlsched.store.members import SharedCollection
 from tests.integration.refresh.processes import HOSTS, N_SHARDS, asked_of, process
-from tests.parts import any_host, ask
+from tests.parts import answered, any_host, ask
 from tests.proxy import Proxy
 
 RATE, PAGES_PER_HOST = 40.0, 100
@@ -97,10 +95,7 @@ class Crawl:
             refresher.collection.numbers.item(visit.page),
         )
         refresher.rate.slots.take(now)
-        body = Body(b"<p>One</p>", "text/html", "utf-8", visit.url)
-        read, _ = refresher.dispatcher.reading(visit, body, None)
-        refresher.responses.crawled(visit, ResponseFacts(200, read(), size=len(body.body)), now)
-        refresher.book.called_back(visit.token, now)
+        answered(refresher, visit, "<p>One</p>", now)
         refresher.book.output_ended(visit.token, now)
         self.made[number].append((now, shard, number_there))
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from crawlsched.content.reading import Body
 from crawlsched.crawl.visits import ResponseFacts
 from crawlsched.feed import Cursor, Feed
 from crawlsched.store import Outcome
@@ -76,9 +75,7 @@ class World:
         if status != 200:
             self.refresher.responses.crawled(visit, ResponseFacts(status), self.now)
             return
-        read, _ = self.refresher.dispatcher.reading(visit, Body(text.encode(), "text/html", "utf-8", facts.url), None)
-        self.refresher.responses.crawled(visit, ResponseFacts(200, read()), self.now)
-        self.refresher.book.called_back(visit.token, self.now)
+        parts.answered(self.refresher, visit, text, self.now)
 
     def first_after(self, host: str, since: float) -> dict[int, float]:
         """Return for each page of a host how long after a time it was first asked and there."""

@@ -1,12 +1,15 @@
 """A collection with a history, served by `crawlsched web`: what the tests of the page look at."""
 
+import http.client
 import json
 import math
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -31,6 +34,16 @@ class Served(NamedTuple):
 
     address: str
     database: str
+
+
+class Answer:
+    def __init__(self, served: Served, path: str, method: str = "GET", body: str | None = None, **headers: str) -> None:
+        where = urlsplit(served.address)
+        with closing(http.client.HTTPConnection(where.hostname or "", where.port, timeout=60)) as connection:
+            named = {name.replace("_", "-"): value for name, value in headers.items()}
+            connection.request(method, path, body, named)
+            answer = connection.getresponse()
+            self.status, self.headers, self.text = answer.status, answer.headers, answer.read().decode()
 
 
 def fill(database: str) -> None:

@@ -1,24 +1,15 @@
 """A crawl that is told to starts its page, fills its figures, and leaves no process behind, however it ends."""
 
-import json
 import re
 import socket
-import urllib.request
 
 from crawlsched.store import Store
 from crawlsched.store.records import samples_since
 from tests import children
 from tests.crawling import Project
+from tests.integration.web.conftest import TOKEN, Answer, Served
 from tests.site import Site
 from tests.waiting import wait_until
-
-TOKEN = "0123456789abcdef0123"
-
-
-def _ask(address: str, path: str) -> str:
-    asked = urllib.request.Request(address + path, headers={"Authorization": f"Bearer {TOKEN}"})
-    with urllib.request.urlopen(asked, timeout=30) as answer:
-        return str(answer.read().decode())
 
 
 def _listens(address: str) -> bool:
@@ -35,18 +26,18 @@ def test_a_crawl_shows_itself_and_its_page_ends_with_it(tmp_path):
         crawl = project.start()
         project.wait_for_log("The page about this crawl is at")
         found = re.search(r"The page about this crawl is at (http://[\d.:]+/)\?token=", project.log())
-        address = found[1]
+        page = Served(found[1], project.database_url)
         with_store = Store.open(project.database_url, "test", read_only=True)
         wait_until(lambda: bool(samples_since(with_store, 0.0)))
-        wait_until(lambda: json.loads(_ask(address, "healthz"))["ok"])
+        wait_until(lambda: Answer(page, "/healthz").status == 200)
         (sample, *_) = samples_since(with_store, 0.0)
         assert sample["used"] > 0
         assert 0.0 <= sample["expected_freshness"] <= 1.0
         with_store.close()
-        assert 'crawlsched_up{collection="test"} 1.0' in _ask(address, "metrics")
-        assert urls[3] in _ask(address, "pages?order=oldest")
+        assert 'crawlsched_up{collection="test"} 1.0' in Answer(page, "/metrics").text
+        assert urls[3] in Answer(page, "/pages?order=oldest", Authorization=f"Bearer {TOKEN}").text
         project.kill(crawl)
-        wait_until(lambda: not _listens(address))
+        wait_until(lambda: not _listens(page.address))
         again = project.start()
         project.wait_for_log("The page about this crawl is at")
         ended = project.end(again)

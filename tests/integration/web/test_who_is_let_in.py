@@ -1,12 +1,10 @@
 """Who sees the page, of one collection or all, who may do something, and what machines are told."""
 
-import http.client
 import json
 import re
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import feedparser
 import pytest
@@ -16,21 +14,11 @@ from crawlsched.store.members import SharedCollection
 from crawlsched.store.records import put_sample
 from crawlsched.web.vitals import checks, vitals
 from tests.commands import run_here
-from tests.integration.web.conftest import EVIL, TOKEN, Served, serve
+from tests.integration.web.conftest import EVIL, TOKEN, Answer, Served, serve
 from tests.rows import name_of
 from tests.waiting import wait_until
 
 COOKIE = {"Cookie": f"crawlsched_token={TOKEN}"}
-
-
-class Answer:
-    def __init__(self, served: Served, path: str, method: str = "GET", body: str | None = None, **headers: str) -> None:
-        where = urlsplit(served.address)
-        with closing(http.client.HTTPConnection(where.hostname or "", where.port, timeout=60)) as connection:
-            named = {name.replace("_", "-"): value for name, value in headers.items()}
-            connection.request(method, path, body, named)
-            answer = connection.getresponse()
-            self.status, self.headers, self.text = answer.status, answer.headers, answer.read().decode()
 
 
 def settled(served: Served, path: str) -> Answer:

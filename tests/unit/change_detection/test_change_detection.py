@@ -175,16 +175,7 @@ def random_tree(rng: random.Random, depth: int = 0) -> str:
     return f"<{name} class='{rng.choice(['a', 'b', 'a b'])}' id='n{rng.randrange(10**9)}'>{inner}</{name}>"
 
 
-SELECTORS = [
-    *("div", "div span", "div > span", "div + span", "div ~ span", "div *", "* > * ~ *", ":not(div > span)"),
-    *("div.a > span.b ~ div", "section div > span + *", "div.a section.b span, span ~ div > div", "div:not(.a) span"),
-    *("div:nth-child(2) ~ span:last-child", "div:has(span) > div", "div:has(section span)", "[class~=b] [id] > div"),
-    *(
-        "section:has(> div + span) span",
-        "div:is(.a, section) span",
-        "div:first-child + section:nth-of-type(1)",
-    ),
-]
+SELECTORS = (Path(__file__).parent / "selectors.txt").read_text().splitlines()
 
 
 @pytest.mark.parametrize("selector", SELECTORS)

@@ -48,8 +48,3 @@ def test_names_of_classes_and_ids_change_no_judgement(name: str) -> None:
     """A site whose classes and ids are other words throughout is judged alike, visit by visit."""
     one, two = run(name, visits=16), run(name, visits=16, renames=True)
     assert (one.missed, one.false, one.templates, one.probes) == (two.missed, two.false, two.templates, two.probes)
-
-
-def test_there_are_enough_kinds() -> None:
-    """Sixty at least."""
-    assert len(KINDS) >= 60

@@ -83,10 +83,11 @@ def test_everything_comes_back_through_json(meta: dict[str, object], cb_kwargs: 
 
 
 def test_what_describes_one_dispatch_is_not_kept(spider: _Spider) -> None:
-    """Redirects, retries and our own marks belong to a visit, not to the page."""
+    """Redirects, retries, our own marks and the headers of middlewares belong to a visit, not to the page."""
     meta = {"retry_times": 1, "redirect_urls": ["x"], "crawlsched_visit": 7, "category": "news"}
-    template = template_of(Request("http://a/", meta=meta), spider)
-    assert template.data == {"meta": {"category": "news"}}
+    sent = Request("http://a/", meta=meta, headers={"User-Agent": "x", "Cookie": "a=b", "X-Own": "1"})
+    kept = template_of(sent, spider, was_sent=True)
+    assert kept.data == {"meta": {"category": "news"}, "headers": [["X-Own", "1"]]}
 
 
 def test_other_request_classes_come_back_as_such(spider: _Spider) -> None:
@@ -207,10 +208,3 @@ def test_the_digest_tells_whether_a_request_hands_on_other_data(spider: _Spider)
     place = {"headers": {"Referer": "http://b/"}, "meta": {"depth": 3, "link_text": "here"}, "dont_filter": True}
     assert _digest(spider, **place) == plain
     assert 0 < plain < 2**63
-
-
-def test_a_request_made_of_one_that_was_sent_is_the_same(spider: _Spider) -> None:
-    """The headers that middlewares have added on the way are none of the spider's."""
-    sent = Request("http://a/", headers={"User-Agent": "x", "Cookie": "a=b", "X-Own": "1"})
-    template = template_of(sent, spider, was_sent=True)
-    assert template.data == {"headers": [["X-Own", "1"]]}

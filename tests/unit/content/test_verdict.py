@@ -67,6 +67,8 @@ TEA, MILK = "<p>Tea for two, and a cup more of it</p>", "<p>Milk for two, and a 
         (kept(TEA), MILK, NEWS, {"suspicion": Outcome.WRONG}, ("wrong", "none", None, "", "wrong_page")),
         (kept(TEA, MILK), TEA, NEWS, {}, ("changed", "changed", True, "returned", "")),
         (kept(TEA, MILK), TEA, NEWS, {"first": content(TEA)}, ("changed", "changed", True, "returned", "")),
+        (kept(TEA, MILK), TEA, NEWS, {"first": content("<p>"), "fetches_differ": True},
+         ("flapping", "none", False, "", "flapping")),
         (kept(TEA, MILK), MILK, Finding(False, False, ""), {"first": content(TEA)},
          ("flapping", "none", False, "", "flapping")),
     ],

@@ -21,16 +21,15 @@ NOW = 1e6
 RATES = np.geomspace(1e-4, 1.0, 32)
 
 
-def crawled(n_pages: int, seed: int = 0, surely: bool = True, **parameters: object) -> Planner:
-    """Return a planner whose pages have all been crawled now; their rates are known (or are what the prior says)."""
+def crawled(n_pages: int, seed: int = 0, **parameters: object) -> Planner:
+    """Return a planner whose pages have all been crawled now; their rates are known."""
     rng = np.random.default_rng(seed)
     planner = Planner(1.0, rates=RATES, **parameters)  # type: ignore[arg-type]
     load_crawled(planner, n_pages, NOW, importance=rng.lognormal(0, 1, n_pages), crawled_at=NOW)
-    if surely:
-        # 30 nats below the likeliest rate is as good as impossible.
-        rows = np.full((n_pages, RATES.size), 60_000, np.uint16)
-        rows[np.arange(n_pages), rng.integers(0, RATES.size, n_pages)] = 0
-        planner.posterior.unpack(np.arange(n_pages), rows)
+    # 30 nats below the likeliest rate is as good as impossible.
+    rows = np.full((n_pages, RATES.size), 60_000, np.uint16)
+    rows[np.arange(n_pages), rng.integers(0, RATES.size, n_pages)] = 0
+    planner.posterior.unpack(np.arange(n_pages), rows)
     return planner
 
 

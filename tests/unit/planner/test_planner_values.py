@@ -16,7 +16,7 @@ from crawlsched.planner.evidence.announcements import COLUMNS
 from crawlsched.planner.plans.parameters import Parameters, SignalGroups
 from crawlsched.planner.values import POLICIES, PointValues, PosteriorValues
 from tests.inputs import tries
-from tests.planners import crawled_pages, load_crawled, never_rests
+from tests.planners import check_places, crawled_pages, load_crawled, never_rests
 
 NOW = 1_000_000_000.0
 
@@ -203,7 +203,7 @@ def test_each_slot_goes_to_the_page_that_is_worth_most(policy: str, seed: int) -
         elapsed = now - planner.pages.crawled_at.item(pick.page)
         planner.crawled(pick.page, now + 0.3, bool(rng.random() < -np.expm1(-rates[pick.page] * elapsed)))
         if slot % 50 == 0:
-            planner.frontier._check(now + 0.4)
+            check_places(planner.frontier, now + 0.4)
     new = planner.add(0, now).item()
     assert planner.pick(now + 1, never_rests).page == new
 
@@ -229,7 +229,7 @@ def test_what_never_changed_is_measured_by_a_round_of_this_crawl(crawl_value: st
             assert values[pick.page] >= 0.94 * values.max()
         planner.crawled(pick.page, now, pick.page % 7 == 0)
         if slot % 40 == 0:
-            planner.frontier._check(now)
+            check_places(planner.frontier, now)
     still = np.array([page for page in pages.tolist() if page % 7 and planner.pages.crawled_at.item(page) > 0.0])
     assert still.size > 100
     watched = planner.pages.crawled_at[still]

@@ -15,8 +15,6 @@ from crawlsched.receiver.pings import (
     read_indexnow,
     subscription_form,
 )
-from crawlsched.settings import Settings
-from crawlsched.settings.addresses import Receiver
 
 KEY = "0123456789abcdef"
 
@@ -84,15 +82,3 @@ def test_a_notification_counts_only_with_its_signature(method: str) -> None:
     assert not is_signed(f"md5={digits}", b"<feed/>", topic, KEY)
     assert not is_signed(None, b"<feed/>", topic, KEY)
     assert form["hub.callback"] == f"http://me:1/websub/3/{callback_token(topic, KEY)}"
-
-
-def test_a_receiver_needs_a_key_and_listens_on_this_machine_only_by_default() -> None:
-    """A port alone is that of 127.0.0.1; without a key there is no receiver."""
-
-    def read(**receiver: object) -> Receiver | None:
-        return Settings.from_scrapy({"CRAWLSCHED_RECEIVER": receiver}, "s").receiver
-
-    assert read(address=0, key=KEY) == ("127.0.0.1", 0, KEY, None)
-    assert read(address="0.0.0.0:80", key=KEY) == ("0.0.0.0", 80, KEY, None)
-    address = "https://crawler.example.com/pings"
-    assert read(address=8025, key=KEY, url=address) == ("127.0.0.1", 8025, KEY, address)

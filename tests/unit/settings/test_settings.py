@@ -36,14 +36,6 @@ def test_every_default_is_what_its_reader_makes_of_it() -> None:
     assert Settings.from_scrapy(as_text, "news") == Settings.from_scrapy({}, "news")
 
 
-@pytest.mark.parametrize(
-    ("text", "per_second"), [("5", 5.0), (5, 5.0), (" 5 / s ", 5.0), ("30/min", 0.5), ("1e3/s", 1000.0)]
-)
-def test_bandwidth_is_read_in_every_unit(text: str | float, per_second: float) -> None:
-    """A number by itself is per second; s, min, h and d are understood."""
-    assert parse_bandwidth(text) == pytest.approx(per_second, rel=1e-15)
-
-
 def test_a_wrong_bandwidth_or_duration_is_refused_with_what_is_allowed() -> None:
     """Also where a program asks; which texts are wrong stands in `mistakes.txt`."""
     with pytest.raises(ValueError, match=r"^bandwidth must be a positive number of crawls, .+, got 'fast'\.$"):
@@ -79,24 +71,28 @@ def test_a_bandwidth_is_written_as_a_person_would(text: str) -> None:
     assert format_bandwidth(parse_bandwidth(text)) == text
 
 
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [("90d", 7776000.0), ("12h", 43200.0), ("30m", 1800.0), ("30 min", 1800.0), ("45s", 45.0), ("0.3", 0.3), (7, 7.0)],
-)
-def test_durations_are_numbers_of_seconds_or_have_a_unit(text: str | float, seconds: float) -> None:
-    """90d, 12h, 30m and 45s are understood; a number is in seconds."""
-    assert parse_duration(text) == seconds
+def cases(name: str) -> list[tuple[str, str]]:
+    """Read settings as somebody writes them, each line for itself, and what stands below them."""
+    found = re.findall(r"((?:^\w.+\n)+)    (.+)", (Path(__file__).parent / name).read_text(), re.MULTILINE)
+    return [(line, below) for lines, below in found for line in lines.splitlines()]
 
 
-# Settings as somebody writes them, and below them the sentence that refuses each; "..." stands for anything.
-MISTAKES = re.findall(r"((?:^\w.+\n)+)    (.+)", (Path(__file__).parent / "mistakes.txt").read_text(), re.MULTILINE)
+def written(line: str) -> dict[str, object]:
+    return {row.targets[0].id: ast.literal_eval(row.value) for row in ast.parse(line).body}
 
 
-@pytest.mark.parametrize(("line", "said"), [(line, said) for lines, said in MISTAKES for line in lines.splitlines()])
+@pytest.mark.parametrize(("line", "meant"), cases("read.txt"))
+def test_a_setting_is_read_as_it_is_meant(line: str, meant: str) -> None:
+    """As a value of Python or as the text of one from -s: numbers with a unit, lists, `None`, dictionaries."""
+    given = written(line)
+    (name,) = given
+    assert getattr(read(**given), name.lower()) == ast.literal_eval(meant)
+
+
+@pytest.mark.parametrize(("line", "said"), cases("mistakes.txt"))
 def test_a_wrong_value_is_said_in_one_sentence(line: str, said: str) -> None:
-    """The sentence names the setting, what is allowed, and the value received unless it may be secret."""
-    written = [(row.targets[0].id, ast.literal_eval(row.value)) for row in ast.parse(line).body]
-    (sentence,) = mistakes(**dict(written))
+    """The sentence names the setting, what is allowed ("..." is anything), and the value unless it may be secret."""
+    (sentence,) = mistakes(**written(line))
     assert re.fullmatch(re.escape(said).replace(r"\.\.\.", ".+"), sentence), sentence
 
 
@@ -124,43 +120,11 @@ def test_visits_are_waited_for_three_times_as_long_as_scrapy_waits_for_an_answer
     assert Settings.from_scrapy(ScrapySettings({"DOWNLOAD_TIMEOUT": 20})).visit_timeout == 60.0
 
 
-@pytest.mark.parametrize(
-    "written",
-    [
-        ["http://127.0.0.1/a.xml", "http://127.0.0.1/b.xml"],
-        ("http://127.0.0.1/a.xml", "http://127.0.0.1/b.xml"),
-        "http://127.0.0.1/a.xml,http://127.0.0.1/b.xml",
-        "http://127.0.0.1/a.xml, http://127.0.0.1/b.xml",
-        '["http://127.0.0.1/a.xml", "http://127.0.0.1/b.xml"]',
-    ],
-)
-def test_lists_come_as_lists_as_json_or_with_commas(written: object) -> None:
-    """A list on the command line is written with commas or as JSON."""
-    assert read(SOURCE_URLS=written).source_urls == ("http://127.0.0.1/a.xml", "http://127.0.0.1/b.xml")
-
-
-def test_a_selector_keeps_its_commas_and_brackets() -> None:
-    """One selector as text is one selector, even where it looks like a list."""
-    assert read(FINGERPRINT_KEEP="h1, .price").fingerprint_keep == ("h1, .price",)
-    assert read(FINGERPRINT_KEEP="[data-price]").fingerprint_keep == ("[data-price]",)
-    assert read(FINGERPRINT_KEEP='["h1", ".price"]').fingerprint_keep == ("h1", ".price")
-
-
 def test_functions_come_as_callables_or_import_paths() -> None:
     """A function in settings.py and its import path give the same."""
     assert read(IMPORTANCE=double).importance is double
     assert read(IMPORTANCE="math.hypot").importance is __import__("math").hypot
     assert read(FINGERPRINT="math.hypot").fingerprint is __import__("math").hypot
-    assert read(FINGERPRINT="raw_bytes").fingerprint == "raw_bytes"
-
-
-@pytest.mark.parametrize("text", ["None", "none", "null", ""])
-def test_none_can_be_written_on_the_command_line(text: str) -> None:
-    """`-s CRAWLSCHED_SHARDS=None` is no number of shards."""
-    settings = read(SHARDS=text, COLLECTION=text, WEB=text)
-    assert settings.shards is None
-    assert settings.web is None
-    assert settings.collection == "news"
 
 
 def test_withholding_is_turned_off_for_all_or_by_reason() -> None:
@@ -169,24 +133,3 @@ def test_withholding_is_turned_off_for_all_or_by_reason() -> None:
     assert read(False) == frozenset()
     assert "flapping" in read("True")
     assert read({"flapping": False}) == read('{"flapping": false}') == read(True) - {"flapping"}
-
-
-def test_one_pass_is_a_truth_or_a_number_of_visits() -> None:
-    read = {row.name: row.read for row in SETTINGS}["CRAWLSCHED_ONE_PASS"]
-    assert [read(value) for value in (True, "false", "500", 20)] == [True, False, 500, 20]
-
-
-def test_an_estimator_is_a_name_or_has_parameters() -> None:
-    """As a dictionary or as JSON."""
-    read = lambda value: Settings.from_scrapy({"CRAWLSCHED_ESTIMATOR": value}).estimator  # noqa: E731
-    assert Settings.from_scrapy({}).estimator == read("posterior") == ("posterior", ())
-    assert read("naive") == ("naive", ())
-    assert read({"name": "momentum", "beta": 0.75}) == read('{"name": "momentum", "beta": 0.75}')
-
-
-def test_several_processes_make_one_pass_and_no_number_of_visits() -> None:
-    """Each counts its own visits, and none knows whose turn the last one is."""
-    assert mistakes(SHARDS=16, ONE_PASS=5, DATABASE_URL="postgresql://db.example/crawls") == [
-        "CRAWLSCHED_ONE_PASS = a number of visits needs CRAWLSCHED_SHARDS = None; several processes that share a "
-        "collection can have True, and end when each of its pages was tried once."
-    ]

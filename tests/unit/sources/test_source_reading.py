@@ -8,12 +8,13 @@ from scrapy import Request
 from scrapy.utils.request import RequestFingerprinter
 
 from crawlsched.change_signals import parse_lastmod
-from crawlsched.crawl.source_reading import SourceRead, read_source
+from crawlsched.crawl.source_reading import SourceRead, linked_sources, read_source
 from crawlsched.pages.page_index import PageIndex
 from crawlsched.store import Batch, Source, Store
 from tests.rows import name_of
 
 MAP = "http://a.example/sitemap.xml"
+PAGE = "https://www.site.example/a/page"
 
 
 def _known_as(index: PageIndex, name: Callable[[str], bytes]) -> Callable[[str], tuple[bytes, list[int]]]:
@@ -56,29 +57,16 @@ def _read(store: Store, stored: str | None, now: str, hosts: tuple[str, ...] = (
     return _read_body(store, index, body, hosts=hosts)
 
 
-@pytest.mark.parametrize(
-    ("stored", "now", "announced", "kept"),
-    [
-        ("2026-11-20", "2026-11-21", True, "2026-11-21"),
-        ("2026-11-21", "2026-11-20", True, "2026-11-20"),
-        ("2026-11-21", "2026-11-21T03:00:00Z", False, "2026-11-21T03:00:00Z"),
-        ("2026-11-21T03:00:00Z", "2026-11-21", False, "2026-11-21T03:00:00Z"),
-        ("2026-11-21T03:00:00Z", "2026-11-21T04:00:00Z", True, "2026-11-21T04:00:00Z"),
-        ("2026-11-21T04:00:00Z", "2026-11-21T03:00:00Z", True, "2026-11-21T03:00:00Z"),
-        ("2026-11-20", "2026-11-21T03:00:00Z", True, "2026-11-21T03:00:00Z"),
-        (None, "2026-11-21", False, "2026-11-21"),
-        ("2026-11-21", "soon", False, "2026-11-21"),
-        ("2026-11-21T03:00:00Z", "soon", False, "2026-11-21T03:00:00Z"),
-    ],
-)
-def test_what_announces_a_change(store: Store, stored: str | None, now: str, announced: bool, kept: str) -> None:
+@pytest.mark.parametrize("case", (Path(__file__).parent / "lastmods.txt").read_text().splitlines()[1:])
+def test_what_announces_a_change(store: Store, case: str) -> None:
     """A date that differs, later or earlier; not one that only becomes more or less precise.
 
     The more precise date is kept, so that the same time of day announces nothing when it comes back.
     """
-    read = _read(store, stored, now)
-    assert read.announced.tolist() == [announced]
-    assert read.n_announced == [3 + announced]
+    stored, now, follows, kept = case.split(" | ")
+    read = _read(store, None if stored == "-" else stored, now)
+    assert read.announced.tolist() == [follows == "announced"]
+    assert read.n_announced == [3 + (follows == "announced")]
     assert read.lastmod == [_seconds(kept)]
 
 
@@ -146,3 +134,21 @@ def test_links_that_carry_tracking_are_of_the_page_without_it(store: Store, para
     read = _read_body(store, index, f"<rss><channel>{items}</channel></rss>")
     assert (read.pages.tolist(), read.announced.tolist()) == ([0, 1], [True, True])
     assert [page.url for page, _ in read.unknown] == ["http://a.example/new", "http://a.example/other?utm=1"]
+
+
+# What a page names
+
+
+@pytest.mark.parametrize("case", (Path(__file__).parent / "heads.txt").read_text().strip().split("\n\n"))
+def test_a_page_names_its_sources_near_its_beginning(case: str) -> None:
+    """One feed at most, and sitemaps, of its own site."""
+    head, *found = case.splitlines()
+    assert linked_sources(f"<html><head>{head}</head><body>text</body></html>".encode(), PAGE) == found
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"<link", b"<link sitemap\xff\x00>", b"<link rel=sitemap" * 10_000, b"<base>sitemap"]
+)
+def test_no_page_makes_it_raise(body: bytes) -> None:
+    """Whatever the bytes are."""
+    assert linked_sources(body, PAGE) == []
