@@ -33,7 +33,6 @@ _DIGITS = re.compile(r"\d+")
 _AROUND = 40  # words that are looked at on both sides of what differs in a longer text
 
 _VERSION = 3
-_VISITS_AT_ONCE = 4  # that are read in a thread while others are judged
 # A text that is compared counts as so many characters more.
 _LEAST_COMPARED = 40
 
@@ -124,7 +123,7 @@ class Trace:
         return bytes([_VERSION]) + zlib.compress(written.encode("ascii"), 1)
 
     @staticmethod
-    @lru_cache(maxsize=_VISITS_AT_ONCE)  # of a visit it is asked for when it is read, and when it is judged
+    @lru_cache(maxsize=4)  # of a visit it is asked for when it is read, and when it is judged
     def unpacked(data: bytes) -> Trace | None:
         """Return what `packed` gave; None where it is none."""
         if not data or data[0] != _VERSION:
@@ -152,7 +151,7 @@ def digest_of(text: str) -> int:
     return zlib.crc32(text.encode("utf-8", "surrogatepass"))
 
 
-@lru_cache(maxsize=2 * _VISITS_AT_ONCE)  # a second fetch is judged and learned from
+@lru_cache(maxsize=8)  # when a page is read, and when it is judged; a second fetch is learned from, too
 def differences(before: Trace, now: Trace) -> list[Difference]:
     """Return how a page differs from a trace; [] for the same texts in the same order, wherever one ends.
 

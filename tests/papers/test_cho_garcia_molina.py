@@ -8,7 +8,9 @@ from crawlsched.estimators import (
     BiasReduced,
     FrequencyClasses,
     LastModified,
+    MaximumLikelihood,
     Naive,
+    UniformPrior,
     best_frequency_ratio,
     best_visit_interval,
 )
@@ -67,6 +69,17 @@ def test_figure_7_a_visit_teaches_most_at_one_and_a_half_changes():
         assert ratio**2 * np.exp(-ratio) / -np.expm1(-ratio) >= information.max()
 
 
+@pytest.mark.parametrize(
+    ("made", "a_day"), [(Naive, 0.6), (BiasReduced, -np.log(4.5 / 10.5)), (UniformPrior, -np.log(5 / 12))]
+)
+def test_example_1_six_changes_in_ten_days(made, a_day):
+    """As the introduction and appendix B say: 0.6 times a day by the naive estimator, 0.8 by the bias-reduced one."""
+    estimator = made(1)
+    for changed in [True] * 6 + [False] * 4:
+        estimator.update(0, DAY, changed)
+    assert estimator.change_rate(0) * DAY == pytest.approx(a_day)
+
+
 def test_example_4_ten_visits_ten_days_apart():
     """For a weekly page: every 10 days, 0.3 % of bias, and within 35 % of the truth with 75 % probability."""
     assert float(best_visit_interval(1 / (7 * DAY))) / DAY == pytest.approx(10, abs=0.6)
@@ -76,6 +89,14 @@ def test_example_4_ten_visits_ten_days_apart():
     visited_regularly([estimator], 1.5, 10, 100_000)
     within = abs(estimator.change_rate() / 1.5 - 1) < 0.35
     assert abs(within.mean() - 0.755) < 4 * np.sqrt(0.25 / 100_000)
+
+
+def test_example_5_irregular_visits():
+    """Changes after 6 and 3 hours, none after 4 and 7: 2.67 changes in 20 hours."""
+    estimator = MaximumLikelihood(1)
+    for hours, changed in [(6, True), (4, False), (3, True), (7, False)]:
+        estimator.update(0, 3600.0 * hours, changed)
+    assert estimator.change_rate(0) * 20 * 3600 == pytest.approx(2.67, abs=0.005)
 
 
 def test_figures_11_and_12_the_first_version_is_biased_as_drawn_and_the_corrected_one_is_not():
