@@ -3,14 +3,16 @@
 import argparse
 import os
 import time
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-from crawlsched.cli.parsing import option, shown_progress, whole_number
+from crawlsched.cli.parsing import one_of, option, shown_progress, whole_number
 from crawlsched.cli.stores import leased, open_stores
 from crawlsched.exceptions import CrawlschedError
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
     from contextlib import AbstractContextManager
 
     from crawlsched.cli.stores import Stores
@@ -25,8 +27,39 @@ HELP = "learn again how often pages change, from all visits that are kept, while
 EXAMPLES = (
     "crawlsched db refit",
     "crawlsched db refit --processes 8",
+    "crawlsched db refit --dask tcp://host:8786",
 )
-OPTIONS = (option("--processes N", "processes of this machine; by default one for each CPU", whole_number(1)),)
+OPTIONS = (
+    one_of(
+        option("--processes N", "processes of this machine; by default one for each CPU", whole_number(1)),
+        option("--dask ADDRESS", "the workers of a Dask cluster, by its scheduler's address"),
+    ),
+)
+
+
+@contextmanager
+def _executor(arguments: argparse.Namespace) -> "Iterator[Executor]":
+    """Give the executor that was asked for."""
+    if arguments.dask is not None:
+        try:
+            from distributed import Client  # type: ignore[import-not-found, import-untyped, unused-ignore]
+        except ImportError:
+            raise CrawlschedError(
+                "--dask needs Dask, which is not installed here: pip install 'crawlsched[dask]'; or use --processes."
+            ) from None
+        try:
+            client = Client(arguments.dask, timeout=10)  # type: ignore[no-untyped-call, unused-ignore]
+        except (OSError, ValueError) as error:
+            raise CrawlschedError(f"No Dask scheduler answers at {arguments.dask!r}: {error}") from error
+        with client, client.get_executor() as executor:  # type: ignore[no-untyped-call, unused-ignore]
+            yield executor
+    else:
+        from concurrent.futures import ProcessPoolExecutor
+        from multiprocessing import get_context
+
+        n = arguments.processes or len(os.sched_getaffinity(0))
+        with ProcessPoolExecutor(n, get_context("spawn")) as pool:
+            yield pool
 
 
 def _alone(stores: "Stores") -> "AbstractContextManager[object]":
@@ -48,9 +81,6 @@ def _alone(stores: "Stores") -> "AbstractContextManager[object]":
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
     """Learn again, and count."""
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_context
-
     from crawlsched.jobs.refit import refit
 
     with open_stores(arguments, read_only=False) as stores:
@@ -58,8 +88,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         n_all = sum(store.reader.next_page() for store in stores)
         n_pages = n_visits = n_left = 0
         progress, beat_at = shown_progress("Learning"), time.monotonic()
-        n_processes = arguments.processes or len(os.sched_getaffinity(0))
-        with _alone(stores), ProcessPoolExecutor(n_processes, get_context("spawn")) as executor:
+        with _alone(stores), _executor(arguments) as executor:
             lease = stores.all[0].lease
             assert lease is not None
             for learned in refit(stores.all, settings, executor, time.time()):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from math import isnan
 from typing import NamedTuple
 
@@ -24,8 +25,9 @@ from crawlsched.store import Batch, Outcome, Store
 
 __all__ = ["Part", "PartResult", "learn", "refit"]
 
-# Pages of one part.
+# Pages of one part, and parts that are under way at once: what each has learned waits to be written.
 _PAGES = 5_000
+_UNDER_WAY = 32
 # Visits that count as crawls of their page: content came, and was judged.
 _CRAWLS = (Outcome.CHANGED, Outcome.UNCHANGED, Outcome.NOT_MODIFIED, Outcome.FLAPPING)
 
@@ -129,13 +131,25 @@ def _replayed(
 def refit(stores: Sequence[Store], settings: Settings, executor: Executor, now: float) -> Iterator[PartResult]:
     """Learn again of all pages, part by part on any executor, and yield what each part has learned, once it is written.
 
-    The lease of `stores` keeps crawls out.
+    The lease of `stores` keeps crawls out. The executor's workers reach the database, and it repeats a part whose
+    worker died: the result depends on the database alone.
     """
     # Functions of the settings do not travel, and nothing here asks what a page is worth.
     plain = replace(settings, importance=None)
-    for store in stores:
-        where, numbers = (store.database.text, store.name, store.key[0]), range(0, store.reader.next_page(), _PAGES)
-        for learned in executor.map(learn, [Part(*where, first, first + _PAGES - 1, plain, now) for first in numbers]):
+    parts = (
+        (store, Part(store.database.text, store.name, store.key[0], first, first + _PAGES - 1, plain, now))
+        for store in stores
+        for first in range(0, store.reader.next_page(), _PAGES)
+    )
+    under_way: dict[Future[PartResult], Store] = {}
+    while True:
+        for store, part in islice(parts, _UNDER_WAY - len(under_way)):
+            under_way[executor.submit(learn, part)] = store
+        if not under_way:
+            return
+        done, _ = wait(under_way, return_when=FIRST_COMPLETED)
+        for future in done:
+            store, learned = under_way.pop(future), future.result()
             if learned.batch is not None:
                 store.save(learned.batch)
             yield learned

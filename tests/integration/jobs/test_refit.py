@@ -2,6 +2,8 @@
 
 import json
 import multiprocessing
+import os
+import signal
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 
@@ -77,11 +79,15 @@ def close(known: list[tuple], again: list[tuple]) -> bool:
     return [row[:4] + row[5:] for row in known] == [row[:4] + row[5:] for row in again]
 
 
-def learned_again(settings: Settings, executor) -> list[module.PartResult]:
+def learned_again(settings: Settings, executor, after_first=lambda: None) -> list[module.PartResult]:
     store = Store.open(settings.database_url, "news")
     try:
         lease = store.take_lease("refit")
-        done = list(refit([store], settings, executor, START + 2e6))
+        done = []
+        for learned in refit([store], settings, executor, START + 2e6):
+            done.append(learned)
+            if len(done) == 1:
+                after_first()
         lease.release()
         return done
     finally:
@@ -142,6 +148,24 @@ def test_pages_keep_what_visits_taught_that_were_pruned(sqlite_url, small_parts)
     assert again[4][1] is not None
 
 
+def test_the_workers_of_a_dask_cluster_do_it_and_one_may_be_killed(postgresql_url, small_parts):
+    """What the killed worker had under way is done by the other, and every page is known as before."""
+    distributed = pytest.importorskip("distributed")
+    settings = crawled(postgresql_url)
+    known = forgotten(postgresql_url)
+    quiet = {"processes": True, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
+    with (
+        distributed.LocalCluster(n_workers=2, host="127.0.0.1", **quiet) as cluster,
+        distributed.Client(cluster) as client,
+        client.get_executor() as executor,
+    ):
+        workers = client.run(os.getpid)
+        assert os.getpid() not in workers.values()
+        done = learned_again(settings, executor, lambda: os.kill(min(workers.values()), signal.SIGKILL))
+    assert sum(part.n_pages for part in done) == N
+    assert close(known, asked(postgresql_url, _KNOWN))
+
+
 def test_the_command_learns_again_by_processes_of_its_own(tmp_path, sqlite_url):
     """The report counts pages and visits."""
     crawled(sqlite_url)
@@ -150,8 +174,12 @@ def test_the_command_learns_again_by_processes_of_its_own(tmp_path, sqlite_url):
     assert ran.returncode == 0, ran.stderr
     assert json.loads(ran.stdout)["pages"] == N
     assert close(known, asked(sqlite_url, _KNOWN))
-    ran = run_here(tmp_path, "db", "refit", "--database", sqlite_url, "--processes", "0")
-    assert (ran.returncode, "1 or more" in ran.stderr) == (2, True), ran.stderr
+    for option, code, why in (
+        (["--processes", "0"], 2, "1 or more"),
+        (["--dask", "nonsense"], 1, "No Dask scheduler answers"),
+    ):
+        ran = run_here(tmp_path, "db", "refit", "--database", sqlite_url, *option)
+        assert (ran.returncode, why in ran.stderr) == (code, True), ran.stderr
     store = Store.open(sqlite_url, "news")
     lease = store.take_lease("spider")
     ran = run_here(tmp_path, "db", "refit", "--database", sqlite_url)
