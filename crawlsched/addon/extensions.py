@@ -24,6 +24,7 @@ from crawlsched.addon.web_process import WebProcess
 from crawlsched.crawl.collection import FLUSH_INTERVAL
 from crawlsched.crawl.commands import obey_pending
 from crawlsched.crawl.figures import Figures
+from crawlsched.crawl.first_minute import FIRST_MINUTE, minute
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.shared.shared_crawl import refresher_of
 from crawlsched.feed.webhook import Webhook
@@ -155,6 +156,7 @@ class Refresh:
         jobs = CrawlJobs(refresher, figures)
         jobs.start()
         self._started.callback(jobs.stop)
+        self._once(FIRST_MINUTE, self._say_first_minute)
         if sharing is None:
             self._every(_COMMANDS_INTERVAL, "obeying commands", self._obey_commands)
             self._start_what_one_process_has()
@@ -251,6 +253,11 @@ class Refresh:
         refresher = self._refresher
         refresher.rate.follow_hours(refresher.clock())
         obey_pending(refresher, refresher.collection.shards.only)
+
+    def _say_first_minute(self) -> None:
+        refresher, stats = self._refresher, self._crawler.stats.get_stats()
+        if refresher.is_open:
+            logger.info("%s", minute(stats, *refresher.known_pages(), refresher.collection.withheld.n_noted))
 
     def _stat(self, name: str) -> float:
         assert self._crawler.stats is not None

@@ -51,6 +51,8 @@ class Withheld:
         self._hosts: dict[str, dict[str, dict[str, Any]]] = {}
         self._said: set[tuple[str, str]] = set()
         self._not_written: set[str] = set()
+        #: How often something was held back since this crawl began, but for requests of known pages.
+        self.n_noted = 0
 
     def may(self, reason: str) -> bool:
         """Whether this reason may hold a delivery back."""
@@ -65,6 +67,7 @@ class Withheld:
         rows = self._hosts.setdefault(host, {})
         row = rows.setdefault(reason, {"n": 0, "since": now, "last_at": now, "urls": []})
         row["n"] += 1
+        self.n_noted += reason != "known"
         row["last_at"] = now
         url = url[:_LONGEST_URL]
         row["urls"] = [[url, now], *(pair for pair in row["urls"] if pair[0] != url)][:_EXAMPLES]
