@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from crawlsched.cli.parsing import option, shown_progress
 from crawlsched.cli.stores import n_shards_of, owner_now
 from crawlsched.cli.target import Target, find_or_make_target, why_forgotten
-from crawlsched.cli.url_lines import UrlLine, UrlLines
 from crawlsched.exceptions import CrawlschedError
+from crawlsched.jobs.url_lines import UrlLine, UrlLines
 from crawlsched.wording import say_count
 
 if TYPE_CHECKING:
