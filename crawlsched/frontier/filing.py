@@ -24,7 +24,7 @@ _FEWEST, _MOST = 64, 4096
 #: While first copies wait no page with a copy takes more than one slot of so many: else the first page of a site would
 #: be fetched again and again until others are known.
 SLOTS_TOGETHER = 16
-# With a pick so many due times are reckoned, and so many pages become candidates. That takes a millisecond where no page
+# With a pick so many due times are reckoned, and so many pages become candidates. That takes a millisecond where none
 # is announced, and up to 12 where all are. While there is no good candidate it is done so many times with one pick.
 _AT_ONCE, _STEPS = 512, 16
 # So many pages are a sample.
@@ -208,11 +208,11 @@ class Filing:
         """Reckon the due times of what was filed, and let those be candidates that are due."""
         self._now = now = max(now, self._now)
         self._looked_until = now + self._slots_together * self.slot
-        self._picks_until_look = self._slots_together
         if self._filed:
             filed, self._filed = np.array(sorted(self._filed), np.intp), set()
             self._reckon(filed[self._due.place[filed] == FILED], now)
         pages = self._due.take(self._looked_until, _AT_ONCE)
+        self._picks_until_look = self._slots_together if pages.size < _AT_ONCE else 0
         if pages.size:
             eligible_at = self._eligible_at(pages)
             is_barred = eligible_at > now
