@@ -296,7 +296,7 @@ class VisitEnds:
     def source_failed(self, number: int, now: float) -> None:
         """A sitemap gave nothing: it is polled again later, ever more rarely."""
         self._count("crawlsched/sources/failed")
-        self.collection.unsaved.source(self.collection.sources.polled(number, now, ok=False), now)
+        self.collection.unsaved.source(self.collection.sources.polled(number, now), now)
 
     def tell(self, page: int, before: str, observation: int | None, now: float) -> None:
         """Put it into the feed if a page stands otherwise than before; the same batch has its state."""

@@ -92,7 +92,6 @@ def test_of_a_shard_that_left_nothing_is_picked_known_or_written(process: Proces
     assert len(collection.index) == 1
     picks = [collection.planner.pick(NOW + n, parts.any_host) for n in range(3)]
     assert [pick and pick.page for pick in picks] == [here, None, None]
-    collection.planner.frontier._check(NOW + 3)
     collection.unsaved.page(gone, NOW)
     collection.unsaved.feed(gone, NOW, "new", None)
     process.write()

