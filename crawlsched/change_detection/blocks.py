@@ -182,16 +182,14 @@ def page_blocks(markup: str, ignore_keys: Collection[str] = (), url: str = "") -
     return blocks
 
 
+@dataclass(slots=True)
 class _Place:
     """Where a scan stands: the path to it, and the text of its block so far, None until it has one."""
 
-    __slots__ = ("is_preformatted", "n_cells", "path", "pieces")
-
-    def __init__(self, path: int, is_preformatted: bool = False) -> None:
-        self.path = path
-        self.is_preformatted = is_preformatted
-        self.pieces: list[str] | None = None
-        self.n_cells = 0
+    path: int
+    is_preformatted: bool = False
+    pieces: list[str] | None = None
+    n_cells: int = 0
 
 
 class _Cut:
@@ -343,7 +341,7 @@ def _step(tag: Tag) -> str:
     """Return the step to an element: its name, with its classes, or its id where it has none."""
     if "=" not in tag.attributes or tag.name in _AROUND_ALL:
         return tag.name
-    found = tag.attribute_values()
+    found = tag.attribute_values
     words = found.get("class", "").split(None, DEEPEST)[:DEEPEST]
     if words := [word for word in words if not state_words(word)] or words:
         return f"{tag.name}.{_MADE_UP.sub('#', ' '.join(words))[:LONGEST_NAME]}"

@@ -63,10 +63,7 @@ def body_blocks(
     most = min(max(_MOST_TIMES * len(body), _SMALL), _MOST_UNPACKED)
     inner = _unpacked(body, 16 + zlib.MAX_WBITS, most) if body.startswith(GZIP) else None
     if inner is not None:
-        if inner.startswith(GZIP):  # once is enough
-            blocks.rest = f"{zlib.crc32(inner):08x}"
-            return blocks
-        body, content_type, encoding = inner, None, None
+        body, content_type, encoding = inner, None, None  # once: what is packed in it again is binary
     kind = content_kind(body, content_type, encoding)
     if kind == "binary":
         members = members_of_zip(body)

@@ -41,11 +41,9 @@ def decoded(body: bytes, content_type: str | None, encoding: str | None) -> str:
 
 def _likely(body: bytes) -> str:
     try:
-        body.decode("utf-8")
-    except UnicodeDecodeError as error:
-        # A document that was cut within its last character is still UTF-8.
-        is_cut = error.end == len(body) and error.start >= len(body) - 3 and error.start > 0
-        return "utf-8" if is_cut else "cp1252"
+        codecs.utf_8_decode(body)  # a document that was cut within its last character is still UTF-8
+    except UnicodeDecodeError:
+        return "cp1252"
     return "utf-8"
 
 
@@ -80,15 +78,10 @@ def content_kind(body: bytes, content_type: str | None, encoding: str | None = N
     kind = next((kind for pattern, kind in _KINDS if pattern.search(media_type)), "binary")
     if kind == "binary" or _looks_binary(body, encoding):
         return "binary"
-    if kind in ("html", "text") and _looks_json(body):
-        return "json"
-    return kind or _sniffed_kind(body)
-
-
-def _looks_json(body: bytes) -> bool:
-    """Whether a body that is called something else begins and ends as a JSON document does."""
-    ends = body[:LOOKED_AT].removeprefix(codecs.BOM_UTF8).lstrip()[:1] + body[-LOOKED_AT:].rstrip()[-1:]
-    return ends in (b"{}", b"[]")
+    start = body[:LOOKED_AT].removeprefix(codecs.BOM_UTF8).lstrip().lower()
+    if kind in ("html", "text") and start[:1] + body[-LOOKED_AT:].rstrip()[-1:] in (b"{}", b"[]"):
+        return "json"  # whatever it is called, it begins and ends so
+    return kind or _sniffed_kind(start)
 
 
 def _looks_binary(body: bytes, encoding: str | None) -> bool:
@@ -101,12 +94,10 @@ def _looks_binary(body: bytes, encoding: str | None) -> bool:
     return start.count(0) > len(start) // 500  # a stray NUL is an accident
 
 
-def _sniffed_kind(body: bytes) -> str:
-    start = body[:LOOKED_AT].removeprefix(codecs.BOM_UTF8).lstrip().lower()
+def _sniffed_kind(start: bytes) -> str:
     if start.startswith((b"{", b"[")):
         return "json"
     if not start.startswith(b"<"):
         return "text"
-    if b"<html" in start or b"<!doctype html" in start:
-        return "html"
-    return "xml" if start.startswith((b"<?xml", b"<rss", b"<feed", b"<urlset", b"<sitemapindex")) else "html"
+    is_xml = start.startswith((b"<?xml", b"<rss", b"<feed", b"<urlset", b"<sitemapindex"))
+    return "xml" if is_xml and not (b"<html" in start or b"<!doctype html" in start) else "html"

@@ -7,7 +7,7 @@ and raises nothing.
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from html import unescape
 from typing import Any
 from unicodedata import normalize
@@ -67,8 +67,6 @@ class Tag:
     ('li', ' class="new"', False, True)
     """
 
-    __slots__ = ("_facts", "attributes", "closes", "is_raw", "is_unseen", "known", "name", "parts_words")
-
     def __init__(self, written: str) -> None:
         name = _NAME.match(written)[0]  # type: ignore[index]  # it matches all there is
         self.closes = name[0] == "/"
@@ -79,21 +77,20 @@ class Tag:
         is_shadow = self.name == "template" and "shadowroot" in self.attributes.lower()
         self.is_unseen = not self.closes and self.name in _UNSEEN and not is_shadow
         self.is_raw = self.is_unseen or (not self.closes and self.name in _TEXT_ONLY)
-        self._facts: dict[str, str] | None = None
-        #: What its readers have found out about it.
+        #: What whoever reads it has found out about it.
         self.known: Any = None
 
+    @cached_property
     def attribute_values(self) -> dict[str, str]:
-        """Return the attributes by their names in lower case, as they are written; of two, the first counts.
+        """The attributes by their names in lower case, as they are written; of two, the first counts.
 
-        >>> Tag('INPUT value="Tea" disabled').attribute_values()
+        >>> Tag('INPUT value="Tea" disabled').attribute_values
         {'value': 'Tea', 'disabled': ''}
         """
-        if self._facts is None:
-            self._facts = {}
-            for match in _ATTRIBUTE.finditer(self.attributes):
-                self._facts.setdefault(match[1].lower(), match[2] or match[3] or match[4] or "")
-        return self._facts
+        found: dict[str, str] = {}
+        for match in _ATTRIBUTE.finditer(self.attributes):
+            found.setdefault(match[1].lower(), match[2] or match[3] or match[4] or "")
+        return found
 
 
 #: A text, the tag behind it, and what this element holds where that is text and nothing else.
@@ -178,9 +175,7 @@ def normalised(text: str, *, references: bool = True) -> str:
         # Python refuses to read a number of thousands of digits, and none of more than eight is a character.
         text = unescape(_LONG_REFERENCE.sub("\ufffd", text) if "&#" in text else text)
     if not text.isascii():
-        if _UNSEEN_SPELLING.search(text):
-            text = text.translate(_SPELLING)
-        text = normalize("NFC", text)
+        text = normalize("NFC", _UNSEEN_SPELLING.sub(lambda found: _SPELLING[ord(found[0])], text))
     if len(text) > MOST_KEPT and not _NOT_SINGLE.search(text):  # a list of its words would take ten times its size
         return text.strip()
     return " ".join(text.split())

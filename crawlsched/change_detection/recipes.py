@@ -83,7 +83,9 @@ class Recipe:
         takes = _TAKEN.get(name, RECIPE_OPTIONS.keys())
         given = {"keep": keep, "drop": drop, "ignore_keys": ignore_keys}
         for option, value in given.items():
-            _check(option, value)
+            is_right = isinstance(value, Collection) and all(isinstance(one, str) for one in value)
+            if not is_right or isinstance(value, str):  # the characters of a text would each be taken for one
+                raise ValueError(f"{option} is {value!r}; it is {RECIPE_OPTIONS[option]}.")
             if value and option not in takes:
                 told = f"takes {', '.join(sorted(takes))}" if takes else "takes no options"
                 raise ValueError(f"{option} cannot be given with the method {name!r}, which {told}.")
@@ -166,13 +168,6 @@ class Recipe:
 
 #: The name by which programs outside of the project make one.
 recipe = Recipe
-
-
-def _check(option: str, value: object) -> None:
-    allowed = RECIPE_OPTIONS[option]
-    is_right = isinstance(value, Collection) and all(isinstance(one, str) for one in value)
-    if not is_right or isinstance(value, str):  # a text would be taken for the list of its characters
-        raise ValueError(f"{option} is {value!r}; it is {allowed}.")
 
 
 def _digest(parameters: Any) -> str:

@@ -60,6 +60,7 @@ SELECTION_VERSION = "lxml{}.{}+libxml{}.{}.{}+cssselect{}".format(
 )
 
 _XPATH_START = re.compile(r"\s*(?:xpath:|/|\./|\()")
+_AROUND = re.compile(r"(?:preceding|following)(?:-sibling)?::")
 _CROWDS = etree.XPath(f"//*[*[{MOST_BLOCKS}]]")
 _SAMPLE = etree.fromstring("<html><body><p/></body></html>")
 # As in Scrapy's selectors.
@@ -96,9 +97,7 @@ class PageParts:
         self._keep = [compiled_selector("keep", number, text) for number, text in enumerate(keep)]
         self._drop = [compiled_selector("drop", number, text) for number, text in enumerate(drop)]
         #: Whether the time grows with the square of the elements side by side.
-        self.looks_around = any(
-            re.search(r"(?:preceding|following)(?:-sibling)?::", select.path) for select in self._keep + self._drop
-        )
+        self.looks_around = any(_AROUND.search(select.path) for select in self._keep + self._drop)
 
     def markup(self, markup: str) -> str:
         """Markup of the parts of a page that count."""
@@ -107,7 +106,9 @@ class PageParts:
             return markup
         for select in self._drop:
             for part in _results(select, root):
-                _empty(part)
+                if isinstance(part, etree._Element):  # nothing is left of it, not even a space
+                    part.clear(keep_tail=True)
+                    part.tag = "span"
         if self._keep:
             return "\n".join(_outermost(root, [part for select in self._keep for part in _results(select, root)]))
         return _markup_of(root)
@@ -158,13 +159,6 @@ def _results(select: Callable[[Any], Any], root: Any) -> list[Any]:
     except etree.XPathError:  # a page can make an XPath fail, as by more steps than libxml2 allows
         return []
     return results if isinstance(results, list) else [str(results)]
-
-
-def _empty(part: Any) -> None:
-    """Take a part out of its page: nothing is left of it, not even a space."""
-    if isinstance(part, etree._Element):
-        part.clear(keep_tail=True)
-        part.tag = "span"
 
 
 def _outermost(root: Any, parts: list[Any]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from itertools import islice
 from math import inf
 from typing import Any
@@ -135,10 +135,7 @@ class SharedTexts:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data, for JSON."""
-        edits = [
-            (*edit, shown.around, shown.is_whole, shown.pages.copy(), shown.n_without)
-            for edit, shown in self._edits.items()
-        ]
+        edits = [(*edit, *astuple(shown)[1:]) for edit, shown in self._edits.items()]
         return {"version": 5, "edits": edits, "alike": list(self._alike.items())}
 
     @classmethod
@@ -146,8 +143,8 @@ class SharedTexts:
         """Return what `to_dict` gave; data of earlier versions cannot be used."""
         made = cls()
         if data.get("version") == 5:
-            for place, kind, text, around, is_whole, pages, n_without in data["edits"]:
-                made._edits[place, kind, text] = _Shown(-inf, around, is_whole, pages, n_without)
+            for place, kind, text, *shown in data["edits"]:
+                made._edits[place, kind, text] = _Shown(-inf, *shown)
             made._alike = {place: True for place, is_alike in data["alike"] if is_alike}
         return made
 

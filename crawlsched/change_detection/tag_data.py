@@ -77,7 +77,7 @@ def told_by(tag: Tag) -> str:
     first = "[link]" if is_link else "[struck]" if name in _STRUCK else ""
     if not tag.attributes:
         return first
-    found = tag.attribute_values()
+    found = tag.attribute_values
     if name == "input" and found.get("type", "").lower() in _UNSEEN_INPUTS:
         return ""
     said = [first] if first else []
@@ -111,7 +111,7 @@ def data_of(tag: Tag) -> list[tuple[str, str]]:
     """
     if "itemprop" not in tag.attributes and tag.name != "meta":
         return []
-    found = tag.attribute_values()
+    found = tag.attribute_values
     key = found.get("itemprop") or found.get("property") or found.get("name") or ""
     if not key or ("itemprop" not in found and not _META.match(key)):
         return []

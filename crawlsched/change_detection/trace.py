@@ -272,16 +272,11 @@ def gaps_between(old: Sequence[Hashable], new: Sequence[Hashable], gap: Gap, tim
     >>> list(gaps_between("a cup of tea".split(), "a pot of hot tea".split(), (0, 4, 0, 5)))
     [(1, 2, 1, 2), (3, 3, 3, 4)]
     """
-    i, j, k, m = gap
-    if j - i == 1 == m - k and old[i] != new[k]:  # of thousands of gaps most are so
-        yield gap
-        return
     i, j, k, m = gap = trimmed(old, new, gap)
-    if i == j and k == m:
-        return
     once = _once(old[i:j]) & _once(new[k:m]) if times and i < j and k < m else ()
     if not once:
-        yield gap
+        if i < j or k < m:
+            yield gap
         return
     at = {one: number for number, one in enumerate(new[k:m], k) if one in once}
     pairs = [(number, at[one]) for number, one in enumerate(old[i:j], i) if one in at]

@@ -209,8 +209,11 @@ def _of_content(facts: PageFacts, content: Content, validators: Validators, arou
         return _withheld(kept, False, reason, finding.ignored, size)
     returned = not is_new(facts, content)
     is_in_doubt = finding.is_suspect or not around.knows_template or (returned and around.confirms_return)
-    if first is None and (refetch := _refetch(around, is_in_doubt=is_in_doubt and not is_owed)) is not None:
-        return Verdict(Outcome.PROBED, refetch=refetch)
+    if first is None and around.suspicion is Refetch.IMPOSSIBLE_PAGE:
+        return Verdict(Outcome.PROBED, refetch=Refetch.IMPOSSIBLE_PAGE)
+    needs_look = around.suspicion is Refetch.PAGE or (is_in_doubt and not is_owed)
+    if first is None and around.may_refetch and needs_look:
+        return Verdict(Outcome.PROBED, refetch=Refetch.PAGE)
     size = _size(facts, content, finding)
     if returned and first is not None and not is_owed and around.fetches_differ:
         return _withheld(facts_now, False, "flapping", finding.ignored, size)
@@ -219,13 +222,6 @@ def _of_content(facts: PageFacts, content: Content, validators: Validators, arou
     kind = "returned" if returned and finding.is_change else finding.kind
     told = _told(facts_now, content, finding.is_change, kind, _history(facts))
     return told._replace(size=size, ignored=finding.ignored)
-
-
-def _refetch(around: Circumstances, *, is_in_doubt: bool) -> Refetch | None:
-    """Return what has to be fetched before a page that looks changed is judged."""
-    if around.suspicion is Refetch.IMPOSSIBLE_PAGE:
-        return Refetch.IMPOSSIBLE_PAGE
-    return Refetch.PAGE if around.may_refetch and (around.suspicion is Refetch.PAGE or is_in_doubt) else None
 
 
 def _told(facts: PageFacts, content: Content, changed: bool | None, kind: str, history: list[bytes]) -> Verdict:

@@ -356,7 +356,7 @@ class Responses:
     ) -> int | None:
         """Learn from a visit that reached content; return the number under which it is kept."""
         since = None
-        if verdict.changed and self.collection.validators.tells_time(visit.host):
+        if verdict.changed and self.collection.validators.of(visit.host)[1].tells_time:
             since = seconds_since(fetched.last_modified, fetched.date, now)
         before = self._planner.standing(page)
         if self._planner.pages.state.item(page) != LIVE and self._planner.pages.n_errors.item(page):

@@ -118,10 +118,6 @@ class ValidatorTrials:
             tallies[number].count(changed=changed, moved=before[number] != now[number])
         return bool(both)
 
-    def tells_time(self, host: int) -> bool:
-        """Whether a host's Last-Modified is the time of the last change."""
-        return self.of(host)[1].tells_time
-
     def to_dict(self, host: int) -> dict[str, Any]:
         """Return what trials of a host found, as plain data for JSON."""
         return dict(zip(_HEADERS, map(list, map(astuple, self._hosts.get(host, ()))), strict=False))

@@ -30,7 +30,6 @@ REASONS: dict[str, str] = {
 _SAID = "Pages of %s %s, so they are not delivered (%d so far, such as %s; `crawlsched withheld` has all)%s."
 # How many URLs of each host and reason are kept, the newest.
 _EXAMPLES = 20
-_LONGEST_URL = 500
 
 
 class Withheld:
@@ -69,7 +68,6 @@ class Withheld:
         row["n"] += 1
         self.n_noted += reason != "known"
         row["last_at"] = now
-        url = url[:_LONGEST_URL]
         row["urls"] = [[url, now], *(pair for pair in row["urls"] if pair[0] != url)][:_EXAMPLES]
         self._not_written.add(host)
         if (host, reason) not in self._said:

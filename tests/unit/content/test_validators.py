@@ -68,6 +68,6 @@ def test_last_modified_tells_the_time_only_if_it_rests_when_the_page_does() -> N
         on_trial.compared(0, (None, "Fri"), (None, now), changed=number % 2 == 0)  # moves always
         on_trial.compared(1, (None, "Fri"), (None, now if number % 2 == 0 else "Fri"), changed=number % 2 == 0)
     assert on_trial.of(0)[1].standing == on_trial.of(1)[1].standing == "honest"
-    assert not on_trial.tells_time(0)
-    assert on_trial.tells_time(1)
-    assert not on_trial.tells_time(2)
+    assert not on_trial.of(0)[1].tells_time
+    assert on_trial.of(1)[1].tells_time
+    assert not on_trial.of(2)[1].tells_time
