@@ -173,6 +173,7 @@ def test_the_crawl_subscribes_to_hubs_that_feeds_name(site, tmp_path):
     port = children.free_port()
     receiver = {"address": port, "key": KEY, "url": f"http://127.0.0.1:{port}/"}
     settings = {"receiver": receiver, "source_urls": f"{feed},{other},{third}", "source_interval": 100}
+    settings["private_addresses"] = "127.0.0.1/32"
     project = _project(tmp_path, [page], seconds=0, **settings)
     process = project.start()
     wait_until(lambda: len(hub.confirmed) == 2)
