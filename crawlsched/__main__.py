@@ -7,8 +7,8 @@ import sys
 
 __all__ = ["main"]
 
-# Objects, more than most commands ever have. What a command loads stays to its end: with Python's 700 a fifth of most
-# commands' time went into searches for garbage among it, while it was loaded and once more at the end.
+# Objects, more than most commands ever have. Commands keep what they load until they end. With Python's threshold of
+# 700 a fifth of most commands' time went into searches for garbage.
 _YOUNG_OBJECTS = 200_000
 
 
@@ -18,7 +18,7 @@ def main() -> int:
     if raises:  # and is not ignored, as in what a shell runs behind
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     gc.set_threshold(_YOUNG_OBJECTS)
-    # Threads of numpy's that wait for work do so by trying, for a twentieth of a second of a core each time.
+    # Numpy's idle threads poll for work, a twentieth of a second of a core each time.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from crawlsched.cli import main as command
 

@@ -44,9 +44,9 @@ class SettingError(CrawlschedError, ValueError):
 
 
 def require_posix() -> None:
-    """Refuse systems without POSIX processes; what is used first asks this.
+    """Refuse systems without POSIX processes; whatever is used first calls this.
 
-    Signal 0 finds out whether the owner of a collection still runs; on Windows it would interrupt that process.
+    Signal 0 asks whether the owner of a collection still runs; on Windows it would interrupt that process.
     """
     if os.name != "posix":
         raise CrawlschedError(
@@ -56,7 +56,7 @@ def require_posix() -> None:
 
 
 def require_aiohttp(what: str) -> None:
-    """Refuse what answers over HTTP where aiohttp is not installed."""
+    """Refuse to serve HTTP where aiohttp is not installed."""
     if find_spec("aiohttp") is None:
         raise CrawlschedError(f"{what} needs aiohttp, which is not installed here: pip install 'crawlsched[web]'.")
 
@@ -93,7 +93,7 @@ class SchemaOutOfDate(StoreError):
 
 
 class DamagedRow(StoreError):
-    """A row of the database is damaged: what it is about is left alone, and everything else goes on."""
+    """A row of the database is damaged: its page or other subject is left alone, and everything else goes on."""
 
 
 class DatabaseReplaced(StoreError):

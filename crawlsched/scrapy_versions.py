@@ -1,7 +1,8 @@
-"""Where releases of Scrapy differ, and what of Scrapy is used that it does not document.
+"""Where releases of Scrapy differ, and which undocumented parts of Scrapy are used.
 
-Each entry names the release that makes it superfluous: when that is the oldest one supported, it is deleted. What is
-not documented serves a nicety; where it is missing or of another shape, the crawl goes on without it and says so once.
+Each entry names the release that makes it superfluous: when that is the oldest one supported, it is deleted. An
+undocumented part serves a nicety; where it is missing or has another shape, the crawl goes on without it and logs that
+once.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
-# A count of seconds above this is one since 1970, and not one since the machine was started.
+# A larger count of seconds is since 1970, and not since the start of the machine.
 _SINCE_1970 = 1e9
 
 # -- timers and threads: Scrapy 2.14, and 2.15 for `run_in_thread`
@@ -120,7 +121,7 @@ def is_forbidden_by_robots(error: Exception) -> bool:
 
 
 def take_exception_back(crawler: Crawler, error: Exception) -> None:
-    """Uncount what Scrapy has counted as an exception of the spider's requests, and was none of those."""
+    """Take back Scrapy's count of an exception that was none of the spider's requests."""
     assert crawler.stats is not None
     for name in ("exception_count", f"exception_type_count/{global_object_name(type(error))}"):
         if crawler.stats.get_value(f"downloader/{name}"):
@@ -222,7 +223,7 @@ def download_handlers(crawler: Crawler) -> Any:
 
 
 def stand_before_handlers(crawler: Crawler, make: Callable[[Any], _T]) -> _T | None:
-    """Put what is made of Scrapy's download handlers in their place, and return it; None if there are none."""
+    """Put an object made from Scrapy's download handlers in their place, and return it; None if there are none."""
     if (handlers := download_handlers(crawler)) is None:
         return None
     made = crawler.engine.downloader.handlers = make(handlers)  # type: ignore[assignment]
@@ -256,7 +257,7 @@ def put_robots(crawler: Crawler, netloc: str, parser: Any) -> None:
 
 
 def running_command() -> str | None:
-    """Return the module of the Scrapy command that runs; None in scripts. Nothing that an add-on is given says so."""
+    """Return the module of the Scrapy command that runs; None in scripts. No argument of an add-on says so."""
     frame = sys._getframe()
     while frame is not None:
         if frame.f_globals.get("__name__") == "scrapy.cmdline" and "cmd" in frame.f_locals:

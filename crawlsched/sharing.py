@@ -4,10 +4,10 @@
 rate each gets. A member renews its grant (`Renewal`, `Answer`), and a `Grant` is what it makes of that; `store.members`
 brings both to PostgreSQL.
 
-What the database decides is a function there (the first migration has it); the tests hold it against the same rule in
-Python, and that one against clocks that differ, lost answers, pauses and deaths. Its call is serialised by a lock on
-the budget's row, so that the sum of the grants which have not expired never exceeds the rate. A higher rate is written
-into the row first, and used after the answer. A lower one is used first, and written by the next renewal.
+The database's part of the decision is a function there (the first migration has it). Tests hold it against the same
+rule in Python, and that rule against clocks that differ, lost answers, pauses and deaths. Its call is serialised by a
+lock on the budget's row, so that the sum of the grants which have not expired never exceeds the rate. A higher rate is
+written into the row first, and used after the answer. A lower one is used first, and written by the next renewal.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ RENEWAL_INTERVAL = 2.0
 LEVELS: FloatArray = np.geomspace(1e-4, 1e8, 97)
 # Each shard gets this part of an equal share at least, so that no shard is blind for its changes.
 _LEAST_SHARE = 0.002
-# Below this a demand is as good as none; logarithms are taken of it.
+# A smaller demand is as good as none; logarithms are taken of it.
 _NOTHING = 1e-12
-# What was reckoned for less than this share of the pages says nothing of the rest.
+# A curve made from less than this share of the pages says nothing about the rest.
 _LEAST_KNOWN = 0.1
-# Loads that differ by less than this share of a fair one are left as they are: each move costs a loading.
+# Loads that differ by less than this share of a fair one are left: each move costs a loading.
 _TOLERANCE = 0.1
-# What moves weighs less than the gap by this factor: loads that only change places would do so for ever.
+# The moved shards weigh less than the gap by this factor: otherwise loads would change places for ever.
 _LESS = 1.0 - 1e-6
 
 
@@ -100,8 +100,8 @@ def assigned(weights: Mapping[int, float], owners: Mapping[int, str], members: C
 
 
 def _move(weights: Mapping[int, float], given: dict[int, str], load: dict[str, float], tolerance: float) -> None:
-    """Move shards from the member that has most to the one that has least, as long as that evens them out."""
-    # Each move lessens the sum of squares of the loads by more than roundings change it, so it ends.
+    """Move shards from the most to the least loaded member, as long as that evens them out."""
+    # Each move lowers the sum of squares of the loads by more than roundings change it, so moving ends.
     while True:
         most = max(load, key=lambda member: (load[member], member))
         least = min(load, key=lambda member: (load[member], member))
@@ -111,7 +111,7 @@ def _move(weights: Mapping[int, float], given: dict[int, str], load: dict[str, f
         fitting = [shard for shard, member in given.items() if member == most and 0.0 < weights[shard] < _LESS * gap]
         if not fitting:
             return
-        # The one that leaves the two nearest to each other.
+        # The move that leaves the two nearest to each other.
         shard = min(fitting, key=lambda shard: (abs(gap - 2.0 * weights[shard]), shard))
         given[shard] = least
         load[most] -= weights[shard]
@@ -121,7 +121,7 @@ def _move(weights: Mapping[int, float], given: dict[int, str], load: dict[str, f
 def written_curve(demand: FloatArray, n_planned: int, n_pages: int) -> str | None:
     """Pack a demand curve (`Plan.demand`) of `n_planned` pages at the common levels, for the `n_pages` that there are.
 
-    None: it says too little of so many.
+    None: the curve says too little about that many.
 
     >>> demand = np.array([[10.0, 1.0], [1.0, 4.0]])
     >>> float(np.interp(1.0, LEVELS, read_curve(written_curve(demand, n_planned=10, n_pages=30))).round(2))
@@ -217,8 +217,8 @@ class Answer:
 class Grant:
     """What a member may send.
 
-    No clock but the member's own monotonic one counts here, and it is read before the database is asked: however long
-    the answer takes, the grant ends here before it ends there. Clocks may differ in their rates by 8 percent.
+    Only the member's own monotonic clock counts here, and it is read before the database is asked: however long the
+    answer takes, the grant ends here before it ends there. Clocks may differ in their rates by 8 percent.
 
     Examples
     --------
@@ -245,8 +245,8 @@ class Grant:
     def answered(self, number: int, granted: float) -> None:
         """Take over the answer to a renewal, unless a later one was answered before."""
         if number == self.number:
-            # The deadline last: whoever reads both without a lock never sees the higher rate under the new deadline
-            # before it is so, nor an old rate after a lower one was promised.
+            # The deadline comes last. Whoever reads both without a lock never sees the higher rate too early under the
+            # new deadline, nor an old rate after a lower one was promised.
             if granted < self.rate:
                 self.rate = granted
             self.deadline = self._asked_at + LEASE - MARGIN

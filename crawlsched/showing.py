@@ -1,4 +1,4 @@
-"""Showing: what sites have chosen, and what nobody else may read, made fit for a terminal, a log, a message."""
+"""Showing: texts that sites have chosen, and secrets, made fit for a terminal, a log, a message."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from crawlsched.exceptions import CrawlschedError
 
 __all__ = ["escape_logs", "in_words", "shown", "without_secrets"]
 
-# What a terminal obeys instead of showing it: control characters (but for newline and tab), marks that turn the
-# direction of writing, separators of lines, and what has no width; and halves of characters, which cannot be printed.
+# Characters that a terminal obeys instead of showing: control characters (but for newline and tab), marks that turn the
+# direction of writing, separators of lines, and characters without width; and halves of characters, which cannot be
+# printed.
 _OBEYED = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e007f]"
@@ -26,7 +27,7 @@ _NAMED = re.compile(
 
 
 def shown(text: str) -> str:
-    r"""Return a text in which nothing is left that a terminal obeys, but for new lines and tabs.
+    r"""Return a text without anything that a terminal obeys, but for new lines and tabs.
 
     >>> shown("a\x1b[2Jb\u202ec\nd")
     'a\\x1b[2Jb\\u202ec\nd'
@@ -60,7 +61,7 @@ def in_words(error: BaseException) -> str:
 
 
 def _escape(record: logging.LogRecord) -> bool:
-    """Let every record pass, fit for a terminal, with what it says of an exception."""
+    """Let every record pass, with its exception, fit for a terminal."""
     record.msg, record.args = shown(record.getMessage()), None
     if record.exc_info and not record.exc_text:
         record.exc_text = shown(logging.Formatter().formatException(record.exc_info))
@@ -68,7 +69,7 @@ def _escape(record: logging.LogRecord) -> bool:
 
 
 def escape_logs() -> None:
-    """Escape what a terminal would obey in the records of all our loggers that exist now."""
+    """Make the records of all our present loggers fit for a terminal."""
     for name in list(logging.root.manager.loggerDict):
         if name.partition(".")[0] == "crawlsched":
             logging.getLogger(name).addFilter(_escape)

@@ -7,8 +7,8 @@ __all__ = ["GAP", "TIMER_SLACK", "SlotClock"]
 #: Least distance between two requests, as a share of the mean one: in no second are there more than 1.25 rate + 1.
 GAP = 0.8
 
-# A timer may wake its caller this many seconds late without costing any of the rate: event loops round a wait up to a
-# whole millisecond, and at 500 slots a second that is half the distance between two of them.
+# A timer may wake its caller this many seconds late without any loss of rate. Event loops round a wait up to a whole
+# millisecond, which at 500 slots a second is half the distance between two slots.
 TIMER_SLACK = 0.002
 
 # `now` may step back by this many seconds before the clock takes it for a clock that was set back.
@@ -18,9 +18,9 @@ BACKWARD_TOLERANCE = 1.0
 class SlotClock:
     """Hand out slots at a fixed rate: slot j is due at ``start + j / rate``, j = 0, 1, 2, ...
 
-    A slot that is taken late is paid back: the ones behind it follow at ``GAP / rate`` instead of ``1 / rate`` until
-    the grid is reached again, so that the count in the long run is exact and no burst ever goes out. What is later than
-    `debt` seconds is not paid back but `missed` (the newest slot never is: at low rates it alone is older than that).
+    A late slot is paid back: the ones behind it follow at ``GAP / rate`` instead of ``1 / rate`` until the grid is
+    reached again. So the count in the long run is exact, and no burst ever goes out. A slot that is more than `debt`
+    seconds late is not paid back but `missed` (the newest slot never is: at low rates it alone is older than that).
 
     Every method takes O(1) time.
 
@@ -35,11 +35,11 @@ class SlotClock:
 
     Notes
     -----
-    Least distances are kept between *effective* times, and not between the times at which slots were really taken: the
-    effective time is the one at which a perfect timer would have woken the caller, and at most `TIMER_SLACK` before the
-    real one. Without this each rounding of a timer adds to the distances of all later slots (446 instead of 500 slots a
-    second were measured). With s for the slack, N slots within a second span at most 1 + s seconds of effective time,
-    which is why the least distance is ``GAP * (1 + s) / rate``: then N <= rate / GAP + 1, for any second.
+    Least distances are kept between *effective* times, and not between the times at which slots were really taken. The
+    effective time is when a perfect timer would have woken the caller: at most `TIMER_SLACK` before the real one.
+    Without this each rounding of a timer adds to the distances of all later slots (446 instead of 500 slots a second
+    were measured). With s for the slack, N slots within a second span at most 1 + s seconds of effective time, which is
+    why the least distance is ``GAP * (1 + s) / rate``: then N <= rate / GAP + 1, for any second.
 
     Examples
     --------
@@ -84,7 +84,7 @@ class SlotClock:
         return self.next_time(now) <= now
 
     def take(self, now: float) -> None:
-        """Use one slot now; the caller has seen that `is_due` (a slot taken too early is one of those to come)."""
+        """Use one slot now; the caller has checked `is_due` (a slot taken too early is one of those to come)."""
         self._follow(now)
         self._give_up_old_slots(now)
         effective = max(self._slot_time(), self._earliest, now - TIMER_SLACK)
@@ -93,7 +93,7 @@ class SlotClock:
         self.taken += 1
 
     def pay(self, now: float) -> None:
-        """Take away one slot for a request that went out without asking: one that is owed, or else the next to come."""
+        """Take away one slot for a request that took none: one that is owed, or else the next to come."""
         self.take(now)
 
     def skip(self, now: float) -> int:
@@ -108,7 +108,7 @@ class SlotClock:
         return passed
 
     def set_rate(self, rate: float, now: float) -> None:
-        """Go on at another rate from now on, without a burst: what is owed or paid ahead stays the same in slots."""
+        """Go on at another rate, without a burst: what is owed or paid ahead stays the same in slots."""
         _checked_rate(rate)
         self._follow(now)
         self._give_up_old_slots(now)

@@ -77,7 +77,7 @@ def say_past(time: float | None, now: float) -> str:
 
 
 def say_share(share: float | None, digits: int = 3, unknown: str = "not known") -> str:
-    """Say a share of a whole in per cent, with as many digits as say something.
+    """Say a share in per cent, with as many digits as mean something.
 
     >>> say_share(0.98765), say_share(None), say_share(0.99999, 2), say_share(1e-7), say_share(0.005)
     ('98.8 %', 'not known', '100 %', '< 0.1 %', '0.5 %')

@@ -40,7 +40,7 @@ _SCRAPYS_OWN = (
     # The default starts 100 tasks for every response, which costs more than all the rest of handling it.
     ("CONCURRENT_ITEMS", 4, "fewer tasks for each response"),
 )
-# Of Scrapy's commands, and those that others add, these crawl as a spider says; the others want one URL, or an end.
+# The commands that crawl as a spider says; others, of Scrapy or of other packages, fetch one URL or none.
 _CRAWLING_COMMANDS = frozenset({"scrapy.commands.crawl", "scrapy.commands.runspider"})
 
 
@@ -112,7 +112,7 @@ class Addon:
 
 
 def _other_command() -> str | None:
-    """Return the name of the Scrapy command that runs, if it is none that crawls; None in scripts."""
+    """Return the name of the running Scrapy command, if it is none that crawls; None in scripts."""
     module = running_command()
     return None if module is None or module in _CRAWLING_COMMANDS else module.rpartition(".")[2]
 

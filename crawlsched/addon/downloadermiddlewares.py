@@ -1,7 +1,7 @@
 """The downloader middleware: validators out, observations in.
 
-It stands at 25, nearest to the engine: on the way out its validators are set before any other middleware looks, on the
-way in it sees the decoded body of the final response, after redirects and retries, and whatever the others refused.
+It stands at 25, nearest to the engine. Its validators are set before any other middleware sees the request. On the way
+back it sees the decoded body of the final response, after redirects and retries, and what other middlewares refused.
 Scrapy 2.13 gives each method the spider, which none needs.
 """
 
@@ -41,7 +41,7 @@ from crawlsched.store import Outcome
 __all__ = ["RefreshMiddleware", "VisitErrback"]
 
 _WITH_CONTENT = range(200, 300)
-# What Scrapy flags with DOWNLOAD_FAIL_ON_DATALOSS = False, and after StopDownload(fail=False).
+# Flags that Scrapy sets with DOWNLOAD_FAIL_ON_DATALOSS = False, and after StopDownload(fail=False).
 _CUT_SHORT = frozenset({"dataloss", "download_stopped"})
 _VALIDATORS = ("If-None-Match", "If-Modified-Since")
 
@@ -54,7 +54,7 @@ class RefreshMiddleware:
         self._refresher = refresher
         self._visits = refresher.visits
         self._conditional = refresher.settings.conditional_requests
-        # Large bodies are read one at a time, which takes some fifteen times the memory of what is read.
+        # Large bodies are read one at a time: reading takes some fifteen times their size in memory.
         self._reading = DeferredLock()
         # A cached answer would tell nothing about the page as it is now.
         self._bypass_cache = crawler.settings.getbool("HTTPCACHE_ENABLED")
@@ -67,7 +67,7 @@ class RefreshMiddleware:
         return cls(crawler, refresher_of(crawler))
 
     def process_request(self, request: Request, spider: Spider | None = None) -> Awaitable[None] | None:
-        """Ask only for what has changed since the last visit, and nothing private on account of a site."""
+        """Make the request conditional, and refuse a private address that a site has named."""
         self._prepare(request)
         if request.meta.get("crawlsched_named_by_site"):
             return self._refuse_private(request)
@@ -76,7 +76,7 @@ class RefreshMiddleware:
         return None
 
     async def _refuse_private(self, request: Request) -> None:
-        # Before Scrapy asks for its robots.txt; what is connected to is judged once more when it is sent.
+        # Judged before Scrapy asks for the host's robots.txt, and once more when the request is sent.
         handlers = download_handlers(self._crawler)
         if isinstance(handlers, PacedHandlers) and urlparse_cached(request).scheme in PORTS:
             await handlers.judged_host(request)
@@ -91,10 +91,10 @@ class RefreshMiddleware:
                 for name in _VALIDATORS:
                     request.headers.pop(name, None)
             if visit.page >= 0 and request.dont_filter and not self._refresher.dispatcher.is_asked_for(visit):
-                # The spider let this page go wherever it led then; where it leads today, nobody has seen.
+                # The spider followed this page wherever it led at first; today it may lead elsewhere.
                 request.dont_filter = False
             if visit.source >= 0 and not request.dont_filter:
-                # Wherever it leads is what the site says, be it the address of a machine of ours.
+                # The site chooses where it leads, which can be the address of an internal machine.
                 request.meta["crawlsched_named_by_site"] = True
             return
         if self._bypass_cache:
@@ -214,7 +214,7 @@ class RefreshMiddleware:
 
 def _body(response: Response, most: int) -> Body:
     """Return what a recipe is given."""
-    # Where nothing is declared, the whole body is decoded to guess its encoding; its beginning tells as much.
+    # Without a declared encoding the whole body is decoded to guess it; its beginning tells as much.
     begin = response.replace(body=response.body[:most]) if len(response.body) > most else response
     return Body(response.body, _text(response, "Content-Type"), getattr(begin, "encoding", None), response.url)
 
@@ -237,7 +237,7 @@ def _fetched(request: Request, response: Response, content: Content | None) -> R
 
 
 def _is_cut_short(response: Response) -> bool:
-    """Whether a body ended before its time: the connection did, or a component of the project's stopped it."""
+    """Whether a body is incomplete: the connection broke, or a component of the project stopped it."""
     return response.status in _WITH_CONTENT and not _CUT_SHORT.isdisjoint(response.flags)
 
 
@@ -248,7 +248,7 @@ def _text(response: Response, name: str) -> str | None:
 
 @dataclass(slots=True, eq=False)
 class VisitErrback:
-    """Resolve a visit whose end no downloader middleware of ours was told of, then let the spider's errback have it."""
+    """Resolve a visit that ended without any downloader middleware of ours, then call the spider's errback."""
 
     refresher: Refresher
     token: int
@@ -267,8 +267,8 @@ class VisitErrback:
             return None
         visit = self.refresher.visits.get(self.token)
         if visit is not None:
-            # What was refused before it went out came by the middleware; only what went wrong with a response (endless
-            # redirects, a decompression bomb, another middleware's exception) is first heard of here.
+            # The middleware has seen requests that were refused before they went out. Failures of a response (endless
+            # redirects, a decompression bomb, another middleware's exception) show here first.
             self.refresher.visit_ends.resolve(visit, Outcome.ERROR, self.refresher.clock())
         self.refresher.book.failed(self.token, self.refresher.clock())
         if self.is_ours:  # no failure of anything that the spider has asked for

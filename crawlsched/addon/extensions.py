@@ -43,24 +43,24 @@ __all__ = ["INTERPRETER", "Refresh", "clear_cancelled_timers"]
 def clear_cancelled_timers() -> None:
     """Let the reactor throw away timers that were cancelled.
 
-    It does so when one of its own timers is due, and with asyncio Scrapy makes hardly any of those: the time-outs of
-    all requests of three minutes would lie in memory, 70 MB of them at 500 requests a second.
+    It does so when one of its own timers is due, which is rare with asyncio. Three minutes of requests' time-outs would
+    stay in memory: 70 MB at 500 requests a second.
     """
     if is_reactor_installed():
         reactor: Any = import_module("twisted.internet.reactor")
         reactor.callLater(0.0, bool)
 
 
-# Seconds. A request gives the interpreter's lock away about ten times (send, receive, poll), and waits this long for it
-# each time while a sitemap is read or a plan made in a thread: with Python's 5 ms slots came a second late.
+# Seconds. A request gives the interpreter's lock away about ten times (send, receive, poll). It waits this long to get
+# it back while a thread reads a sitemap or makes a plan; with Python's 5 ms slots came a second late.
 _SWITCH_INTERVAL = 0.0005
-# Objects. Slots that come together make some thousand objects at once, nearly none of them garbage for the collector;
-# with Python's 700 it searched at every fourth visit, a tenth of a fast crawl's time.
+# Objects. Slots that come together make some thousand objects at once, hardly any of them garbage. With Python's
+# threshold of 700 the collector ran at every fourth visit: a tenth of a fast crawl's time.
 _YOUNG_OBJECTS = 10_000
 
 
 class _Interpreter:
-    """What is set while any crawl of this process runs, and what it was before then."""
+    """The interpreter's settings while any crawl of this process runs, and what they were before."""
 
     def __init__(self) -> None:
         self._n = 0
@@ -72,9 +72,9 @@ class _Interpreter:
         if not self._n:
             self._interval, self._thresholds = sys.getswitchinterval(), gc.get_threshold()
             sys.setswitchinterval(min(_SWITCH_INTERVAL, self._interval))
-            if self._thresholds[0]:  # 0: somebody wants no collection at all
+            if self._thresholds[0]:  # 0: somebody has turned garbage collection off
                 gc.set_threshold(max(_YOUNG_OBJECTS, self._thresholds[0]), *self._thresholds[1:])
-            # What was loaded stays; going through it again at each full collection would stop the slot clock.
+            # Loaded objects stay; a full collection that goes through them would stop the slot clock.
             gc.collect()
             gc.freeze()
         self._n += 1
@@ -150,7 +150,7 @@ class Refresh:
         self._every(_HEARTBEAT_INTERVAL, "the heartbeat", self._heartbeat)
         self._every(_WATCH_INTERVAL, "the watchdog", self._watch)
         self._every(_CLEARING_INTERVAL, "clearing timers", clear_cancelled_timers)
-        # Of what several processes crawl none has the figures.
+        # No process has the figures of a collection that several crawl.
         figures = None if sharing is not None else Figures(refresher, self._stat)
         jobs = CrawlJobs(refresher, figures)
         jobs.start()
@@ -163,7 +163,7 @@ class Refresh:
             refresher.on_shard = jobs.shard_came
             self._every(_LOOK_INTERVAL, "following the others", lambda: sharing.look(refresher.clock()))
         if figures is not None:
-            self._once(_FIRST_SAMPLE, figures.sample)  # soon: a crawl that has just begun is looked at most
+            self._once(_FIRST_SAMPLE, figures.sample)  # soon: people look most at a crawl that has just begun
         INTERPRETER.begin()
         self._started.callback(INTERPRETER.end)
 
@@ -184,7 +184,8 @@ class Refresh:
         if refresher.settings.web is not None:
             web = WebProcess(refresher.settings, refresher.collection.store.name)
             web.start()
-            # Before the store is closed: SQLite's files beside the database go with who closes last, if he may write.
+            # Before the store is closed: whoever closes last deletes SQLite's files beside the database, if he may
+            # write.
             refresher.collection.before_release.append(web.stop)
         if refresher.settings.webhook is not None:
             self._webhook = Webhook(refresher.collection.store, *refresher.settings.webhook, refresher.clock)
@@ -217,7 +218,7 @@ class Refresh:
             self._refresher.rate.pay(self._refresher.clock())
 
     def response_downloaded(self, request: Request, response: Response) -> None:
-        """Note a host that asks for rest, also where a retry keeps the response from the middleware."""
+        """Note a host that asks for rest, even where a retry hides the response from the middleware."""
         if response.status in (429, 503) and (value := response.headers.get("Retry-After")):
             host = request.meta.get("download_slot") or urlparse_cached(request).hostname or ""
             self._refresher.host_rests(host, value.decode("latin-1"), self._refresher.clock())
@@ -262,7 +263,7 @@ class Refresh:
         return float(self._crawler.stats.get_value(f"crawlsched/{name}", 0))
 
     def _watch(self) -> None:
-        """End a crawl in which nothing goes out although something could: silence is worse than an end."""
+        """End a crawl that sends nothing although it could: silence is worse than an end."""
         engine = self._crawler.engine
         may_send = engine is not None and not engine.paused and not engine.needs_backout()
         sentence = self._refresher.stuck(self._refresher.clock(), may_send=may_send)

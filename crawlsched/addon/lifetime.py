@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 
 async def wait(seconds: float) -> None:
-    """Let others go on for so long; with 0, whatever waits for the event loop goes before this goes on."""
+    """Let others run for this time; with 0, whatever waits for the event loop runs first."""
     gone: Deferred[None] = Deferred()
     call_later(seconds, gone.callback, None)
     await maybe_deferred_to_future(gone)

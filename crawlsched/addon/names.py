@@ -17,8 +17,7 @@ __all__ = ["addresses_of"]
 async def addresses_of(host: str, port: int) -> list[str]:
     """Return the addresses of a host; none if it has none.
 
-    It asks the resolver of the reactor, whose cache (Scrapy's ``DNSCACHE_ENABLED``) gives the same when it is connected
-    to.
+    It asks the reactor's resolver. Its cache (Scrapy's ``DNSCACHE_ENABLED``) gives the connection the same addresses.
     """
     if not is_reactor_installed():
         try:

@@ -1,4 +1,4 @@
-"""robots.txt, read again: Scrapy keeps what it has read for as long as a crawl lasts, and ours does not end."""
+"""robots.txt, read again: Scrapy reads it once in a crawl, and our crawls do not end."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class _Copy:
 
 
 class RobotsFiles:
-    """Reads each robots.txt again in time, and puts its rules in the place of what Scrapy has read."""
+    """Reads each robots.txt again in time, and replaces the rules that Scrapy has read."""
 
     def __init__(self, crawler: Crawler, refresher: Refresher) -> None:
         self._crawler = crawler
@@ -58,7 +58,7 @@ class RobotsFiles:
         self._timer = create_looping_call(self._look)
 
     def fetched(self, request: Request, response: Response | None) -> None:
-        """Scrapy has asked for a robots.txt the first time, wherever that led; None: there was no answer."""
+        """Scrapy has asked for a robots.txt the first time, and followed redirects; None: there was no answer."""
         url = request.meta.get("redirect_urls", [request.url])[0]
         body, seconds = (b"", _LONGEST) if response is None else (response.body, _seconds(response))
         self._copies[urlsplit(url).netloc] = _Copy(url, self._refresher.clock(), seconds, _digest(body))
@@ -76,7 +76,7 @@ class RobotsFiles:
         return netloc if self._is_due(copy) else None
 
     def _look(self) -> None:
-        # Of a host that forbids all its pages no request goes before which its robots.txt would be read.
+        # No request goes to a host that forbids all its pages, so nothing else would lead to a new reading.
         if self._refresher.is_open and not self._refresher.rate.rests:
             for netloc in self._forbidding & self._copies.keys():
                 if self._is_due(self._copies[netloc]):
@@ -99,7 +99,7 @@ class RobotsFiles:
         copy = self._copies[netloc]
         copy.read_at = self._refresher.clock()
         copy.n_again += 1
-        # A failure is nothing to retry, nor an error of the spider's.
+        # A failure is not retried, and is no error of the spider.
         meta = {"dont_obey_robotstxt": True, "dont_retry": NOT_RETRIED, "dont_cache": True, "crawlsched_robots": True}
         request = Request(copy.url, NO_CALLBACK, meta=meta)
         try:

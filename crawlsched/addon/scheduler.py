@@ -60,7 +60,7 @@ __all__ = ["FALLBACK_SCHEDULER", "Scheduler"]
 
 logger = logging.getLogger(__name__)
 
-#: Of Scrapy's settings as the add-on leaves them: the scheduler for requests that are no pages.
+#: A setting that the add-on makes of Scrapy's: the scheduler for requests that are no pages.
 FALLBACK_SCHEDULER = "SCHEDULER_BEFORE_CRAWLSCHED"
 # While the engine cannot take a request, ask again after this share of the distance between two slots, within bounds.
 _ASK_AGAIN_SHARE = 0.25
@@ -71,7 +71,7 @@ _LONGEST_WAIT_OF_A_RETRY = 30.0
 _REFUSALS_PER_SLOT = 20
 # The engine goes through its whole round for each time it is woken, so slots that have come together go together.
 _SLOTS_PER_TICK = 16
-# Visits whose request is nowhere any more, at two looks, have lost it; seconds between these.
+# A visit has lost its request if two looks cannot find it; seconds between the looks.
 _LOST_LOOKED_AT = 2.0
 # Whether a run has become quiet is looked at no more often than this, seconds.
 _QUIET_LOOKED_AT = 0.5
@@ -81,9 +81,9 @@ _LOOK_IN_A_PAUSE = 1.0
 _AFTER_A_FAILURE = 0.25
 # A standby looks this often whether the collection is free, and whether it is to end, seconds.
 _STANDBY_LOOKS = 1.0
-# Keys of meta that another request made of one must not have.
+# Keys of meta that a request must not take over from the one that it was made of.
 _OWN_META = ("crawlsched_visit", "crawlsched_source", "crawlsched_changed", "crawlsched_named_by_site")
-# Of one that Scrapy's filter passes only since it has been let through already.
+# Marks a request that Scrapy's filter passes only because it was let through before.
 _FILTERED_META = "crawlsched_filtered"
 
 
@@ -113,17 +113,18 @@ class Scheduler(BaseScheduler):
         _, self._fingerprint = fingerprints(crawler.request_fingerprinter, refresher.settings.ignore_parameters)
         filter_class = load_object(crawler.settings["DUPEFILTER_CLASS"])
         self._filters = getattr(filter_class, "request_seen", None) is not BaseDupeFilter.request_seen
-        # A filter of the project's own, and what it has let pass in this run; Scrapy's knows no more than the pages do.
+        # The project's own filter, and what it has let pass in this run; Scrapy's filter knows no more than the pages
+        # do.
         is_own = self._filters and filter_class is not RFPDupeFilter
         self._own_filter: Any = dupefilter_of(fallback) if is_own else None
         self._passed: set[bytes] = set()
-        # A sitemap is read up to a limit; what Content-Encoding unfolds to far more than that is not even unpacked.
+        # A sitemap is read up to a limit; a body that would unpack to far more is not unpacked.
         of_a_sitemap, of_all = 2 * Limits().max_bytes, crawler.settings.getint("DOWNLOAD_MAXSIZE")
         self._longest_source = min(of_a_sitemap, of_all) if of_all else of_a_sitemap
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Make the scheduler for a crawler, and the one that was configured before it."""
+        """Make the scheduler for a crawler, and the fallback scheduler that was configured before it."""
         refresher = refresher_of(crawler)
         path = crawler.settings[FALLBACK_SCHEDULER]
         fallback: BaseScheduler = build_from_crawler(load_object(path), crawler)
@@ -149,8 +150,8 @@ class Scheduler(BaseScheduler):
                 owner = error.owner if isinstance(error, CollectionInUse) else None
                 waits_on = owner or (waits_for and type(error) is StoreError)
                 if not self._refresher.settings.standby or not waits_on:
-                    # The spider is closed as soon as all components are open (`_start`); closing it half open makes
-                    # others of Scrapy's components fail, and buries this sentence under their tracebacks.
+                    # The spider is closed as soon as all components are open (`_start`). If it were closed before,
+                    # other components of Scrapy would fail, and their tracebacks would bury this sentence.
                     logger.error("crawlsched cannot start: %s", error)
                     self._closed = True
                     break
@@ -162,7 +163,7 @@ class Scheduler(BaseScheduler):
                 self._pace_requests()
                 break
             await wait(_STANDBY_LOOKS)
-            # Scrapy has no engine to stop yet, and only notes that the crawl is to end.
+            # Scrapy has no engine to stop yet, and only notes the wish.
             self._closed = self._was_stopped = not self._crawler.crawling
         opened = self._fallback.open(self._spider)
         if opened is not None:
@@ -271,14 +272,15 @@ class Scheduler(BaseScheduler):
     def signal(self, urls: Sequence[str], source: str = "spider") -> int:
         """Announce that pages may have changed: ``crawler.engine.scheduler.signal(["https://example.com/a"])``.
 
-        It returns how many count; other URLs are left alone. The worth of the announcements is learned by `source`.
+        It returns how many are pages of the collection and count; other URLs are left alone. The worth of the
+        announcements is learned by `source`.
         """
         return signal(self._refresher, urls, source, self._refresher.clock())
 
     # -- pages from requests
 
     def _kept_as(self, request: Request, *, was_sent: bool) -> RequestTemplate | Literal[False] | None:
-        """Return the template of a refreshable page (None for a plain one), or False for what is none."""
+        """Return the template of a refreshable page (None for a plain one), or False if the request is no page."""
         if request.method != "GET" or request.body or not request.meta.get("crawlsched_track", True):
             return False
         try:
@@ -372,7 +374,7 @@ class Scheduler(BaseScheduler):
         self._arm(slots.next_time(now) - self._refresher.clock())
 
     def _look_for_lost(self, now: float) -> None:
-        """End the visits whose redirect or retry was refused, or in whose place a component made another request."""
+        """End the visits whose redirect or retry was refused, or whose request another component replaced."""
         if now - self._lost_looked_at < _LOST_LOOKED_AT:
             return
         self._lost_looked_at = now
@@ -470,7 +472,7 @@ class Scheduler(BaseScheduler):
             request = Request(
                 source.url,
                 NO_CALLBACK,
-                # Like any page a sitemap that a site names has to be one that the spider allows.
+                # The spider must allow a sitemap that a site names, as it must allow any page.
                 dont_filter=is_own,
                 meta={
                     "crawlsched_source": visit.source,

@@ -1,7 +1,7 @@
 """Sending: the second gate. A slot decides which request goes; here it gets its turn to be written.
 
-Between the two lie names that have to be looked up, robots.txt files, and other components. What they hold up and then
-let go together leaves one by one; waiting here counts neither as the host's latency nor towards DOWNLOAD_TIMEOUT.
+In between, names are looked up, robots.txt files are read, and other components act. Requests that these hold up and
+release together leave one by one. Waiting here counts neither as the host's latency nor towards DOWNLOAD_TIMEOUT.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class PacedHandlers:
         self._line: Line[Deferred[None]] = refresher.rate.line
         self._clock = refresher.clock
         self._allowed = refresher.settings.private_addresses
-        # Only Scrapy's own handlers connect to the host that a URL names; of s3 it is that of a bucket.
+        # Only Scrapy's own handlers connect to the URL's host; in an s3 URL the host is a bucket.
         configured = crawler.settings.getwithbase("DOWNLOAD_HANDLERS")
         paths = {scheme: path for scheme in PORTS if scheme != "s3" and (path := configured.get(scheme))}
         self._looked_up = {name for name, path in paths.items() if load_object(path).__module__.startswith("scrapy.")}
@@ -79,21 +79,21 @@ class PacedHandlers:
             return await self._download(request)
         except Exception as error:
             if (visit := self._refresher.visits.get(request.meta.get("crawlsched_visit"))) is not None:
-                # An answer that somebody here has cut off was one.
+                # An answer that a component has cut off is an answer, too.
                 visit.unanswered = not was_cut_off_here(error)
             raise
 
     async def _download(self, request: Request) -> Response:
         await self._turn(request, await self.judged_host(request))
         self._refresher.rate.sent(self._clock(), False)
-        # What Twisted sends again would be sent without a turn; Scrapy's retries have one.
+        # Twisted's own retries would go without a turn; Scrapy's have one.
         switch_off_retries(self._handlers, urlparse_cached(request).scheme)
         return await download_by(self._handlers, request, self._crawler)
 
     async def judged_host(self, request: Request) -> str:
         """Wait for the address of the host that is connected to, and refuse a private one that a site has named.
 
-        A name that nobody knows is the handler's to report.
+        An unknown name is for the handler to report.
         """
         url = urlparse_cached(request)
         host, port, proxy = url.hostname or "", url.port or PORTS[url.scheme], request.meta.get("proxy")
@@ -120,12 +120,12 @@ class PacedHandlers:
 
     async def _turn(self, request: Request, host: str) -> None:
         slot = download_slot(self._crawler, str(request.meta.get("download_slot")))
-        # Scrapy has kept this distance when it let the request go, and waiting here must not take it away.
+        # Scrapy has kept this distance when it let the request go; waiting here must not shorten it.
         distance = 0.0 if slot is None else slot.least_delay
         hosts = self._refresher.hosts
         if hosts.crawl_delay:
             distance = max(distance, hosts.crawl_delay.get(hosts.number(host), 0.0))
-        # Without a grant a request waits; what is no page would be lost if it were given up.
+        # Without a grant a request waits; a request that is no page would be lost if it were given up.
         if self._ends() or not self._refresher.may_send() or not self._line.passes(self._clock(), host, distance):
             turn: Deferred[None] = Deferred()
             self._line.join(turn, host, distance)
@@ -135,12 +135,12 @@ class PacedHandlers:
             except BaseException:  # the crawl ends while it waits
                 self._line.remove(turn)
                 raise
-        # Asked of each request: a process that was stopped for a while goes on with one that it had begun to send.
+        # Asked for each request: a process that was stopped for a while goes on with the one it was sending.
         if not self._refresher.may_send(request.meta.get("crawlsched_visit")):
-            raise NotSent("Its host is another process's by now.")
+            raise NotSent("Another process has its host by now.")
 
     def let_go(self) -> None:
-        """Let go whoever's turn has come, and come back for the next; at another rate that is another time."""
+        """Send the requests whose turn has come, and come back for the next one; a new rate changes that time."""
         if self._ends():
             for given_up in self._line.leave_all():
                 given_up.errback(NotSent("The crawl ends before its turn has come."))
@@ -165,7 +165,7 @@ class PacedHandlers:
 
 # A busy host is asked again after this many seconds at the latest; the end of a visit to it is announced at once.
 _BUSY_HOST_WAIT = 0.25
-# So long before a delay is over the next request may go to Scrapy, which lets it go at its end, whatever slots come.
+# A request may go to Scrapy this long before a delay is over; Scrapy sends it at the end, whatever slots come.
 _WAITS_FOR_A_DELAY = 0.5
 
 
@@ -199,7 +199,7 @@ class DownloaderSlots:
             return now + _BUSY_HOST_WAIT
         if slot is None:
             return now
-        # What will be free before another slot comes is asked at this one, and Scrapy keeps the rest of the delay.
+        # A host that will be free before the next slot is asked at this one, and Scrapy keeps the rest of the delay.
         seconds_left = slot.seconds_left - max(_WAITS_FOR_A_DELAY, 1.0 / self._refresher.rate.slots.rate)
         if seconds_left > 0:
             return now + seconds_left

@@ -20,7 +20,7 @@ __all__ = ["DeliveryMiddleware", "token_of"]
 
 
 class DeliveryMiddleware:
-    """See what a callback yields, so that the end of a delivery is seen, and what two of its requests have in common.
+    """Watch what a callback yields, to see when a delivery ends and what two of its requests share.
 
     It stands nearest to the engine, so it counts what really goes on, after every other spider middleware. The
     extension counts what comes out of the pipelines, and the scheduler takes the requests. Scrapy 2.13 gives
@@ -48,7 +48,7 @@ class DeliveryMiddleware:
     def process_spider_output(
         self, response: Response, result: Iterable[Any], spider: Spider | None = None
     ) -> Iterator[Any]:
-        """Pass everything on, and note what there was and how the callback ended."""
+        """Pass everything on, and note what was yielded and how the callback ended."""
         with self._noted_call(response) as token:
             for output in result:
                 yield self._noted(output, token)
@@ -95,7 +95,7 @@ class DeliveryMiddleware:
 
 
 def token_of(response: Any) -> int:
-    """Return the visit that brought what may be a response; -1: none."""
+    """Return the visit that brought a response; -1: none, or no response."""
     request = response.request if isinstance(response, Response) else None
     token = None if request is None else request.meta.get("crawlsched_visit")
     return token if isinstance(token, int) else -1

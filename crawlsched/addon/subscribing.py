@@ -52,7 +52,7 @@ class HubSubscriber:
         settings = self._refresher.settings
         source = self._refresher.sources[number]
         before = subscription_of(source)
-        # Before the hub is asked: it may want to make sure before it answers.
+        # Written before the hub is asked: it may verify the callback before it answers.
         note_subscription(self._refresher, number, before.ask(self._refresher.clock()))
         if settings.receiver is None or settings.receiver.url is None or before.hub is None:
             return
@@ -61,7 +61,7 @@ class HubSubscriber:
         deferred_from_coro(self._send(number, before.hub, form))
 
     async def _send(self, number: int, hub: str, form: dict[str, str]) -> None:
-        """Post the form; what the hub thinks of it shows when it makes sure."""
+        """Post the form; the hub shows its answer when it verifies."""
         feed = self._refresher.sources[number].url
         try:
             response = await self._post(hub, form)

@@ -23,8 +23,8 @@ _END_WITHIN = 5.0
 class WebProcess:
     """``crawlsched web`` over the crawl's own database.
 
-    Nothing secret stands on its command line. It ends with its input, which the system closes however this process
-    ends.
+    Nothing secret stands on its command line. It ends when its input closes; the system closes that however this
+    process ends.
     """
 
     def __init__(self, settings: Settings, collection: str) -> None:

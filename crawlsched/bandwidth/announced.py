@@ -158,8 +158,8 @@ class _Announced:
     def _parameters(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         with np.errstate(over="ignore", under="ignore"):
             alpha, gamma, kappa = natural_parameters(self.change_rate, self.recall, self.false_signal_rate)
-        # An announcement that is surely true makes the copy surely stale; so does one of a large enough weight, and a
-        # finite one leaves "never" (y infinite) apart from "at an announcement".
+        # A surely true announcement makes the copy surely stale, and so does one of a large weight. A finite weight
+        # keeps "never" (y infinite) apart from "at an announcement".
         return np.asarray(alpha), np.asarray(gamma), np.minimum(kappa, _CERTAIN)
 
     @cached_property

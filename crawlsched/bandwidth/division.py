@@ -91,7 +91,7 @@ def _bracket_threshold(demand: Callable[[float], float], target: float, start: f
         width = abs(x2 - x1)
         if width <= 2.0 * smallest or f1 == 0.0:
             break
-        # Never closer to an end than the tolerance: so the bracket closes from both sides.
+        # No step is closer to an end than the tolerance, so the bracket closes from both sides.
         margin = smallest / width
         x = x1 + min(max(fraction if step < _PATIENCE else 0.5, margin), 1.0 - margin) * (x2 - x1)
         f = surplus(x)
@@ -195,8 +195,8 @@ def divide(wanted: WantedRates, columns: Sequence[FloatArray], bandwidth: float)
     if total(0.0) <= bandwidth:
         return Allocation(rates=_rates(wanted, columns, 0.0), threshold=0.0)
     below, above = _bracket_threshold(total, bandwidth, _start(columns, bandwidth))
-    # Rates between those at the two ends of the bracket, so that they add up exactly. Only where demand is so steep
-    # that no threshold meets the bandwidth does this move a rate by more than rounding.
+    # Rates between those at the two ends of the bracket, so that they add up exactly. This moves a rate by more than
+    # rounding only where demand is so steep that no threshold meets the bandwidth.
     rates, least = _rates(wanted, columns, below), _rates(wanted, columns, above)
     missing = bandwidth - fsum(float(np.sum(least[pages])) for pages in blocks(rates.size))
     room = fsum(float(np.sum(rates[pages] - least[pages])) for pages in blocks(rates.size))

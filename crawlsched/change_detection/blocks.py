@@ -19,8 +19,8 @@ __all__ = ["PageBlocks", "page_blocks"]
 _VOID = frozenset((
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr",
 ))  # fmt: skip
-# Elements whose end need not be written: what opening another closes, as far as the list or table around it. Of the
-# others, which only close a paragraph, only inline elements may be open within.
+# Elements whose end need not be written: what opening another closes, as far as the list or table around it. The others
+# close only a paragraph, within which only inline elements may be open.
 _AROUND_ITEMS = frozenset({"ul", "ol", "menu", "dl", "table", "tbody", "thead", "tfoot", "tr", "select", "optgroup"})
 _ENDED_BY: dict[str, tuple[frozenset[str], frozenset[str] | None]] = {
     name: (frozenset(names), _AROUND_ITEMS)
@@ -32,10 +32,10 @@ _ENDED_BY: dict[str, tuple[frozenset[str], frozenset[str] | None]] = {
 ), (frozenset({"p"}), None))  # fmt: skip
 # What follows a digit in a name is a number or made up by a program: "item-12", "css-1q2w3e", "ad-8f3a9c".
 _MADE_UP = re.compile(r"\d\S*")
-# What begins so leads to values by keys, to lines, cells and members.
+# Paths that begin so lead to values by keys, to lines, cells and members.
 _OF_KEYS, _OF_LINES = frozenset({"json", "json-ld", "script"}), frozenset({"text", "xml"})
 _CELLS = frozenset({"td", "th"})
-# Their classes and ids are those of single pages as often as not.
+# Their classes and ids often belong to a single page.
 _AROUND_ALL = frozenset({"html", "body"})
 
 
@@ -100,7 +100,7 @@ class PageBlocks:
                 yield path, normalised(value if isinstance(value, str) else json.dumps(value, sort_keys=True))
 
     def cut(self) -> None:
-        """Let what is too much be the remainder."""
+        """Put what is too much into the remainder."""
         if len(self.texts) > MOST_BLOCKS:
             beyond = [f"{path} {text}" for path, text in zip(self.paths, self.texts, strict=True)][MOST_BLOCKS:]
             self.rest = "\n".join([*beyond, self.rest] if self.rest else beyond)
@@ -113,7 +113,7 @@ class PageBlocks:
 
     @cached_property
     def trace(self) -> Trace:
-        """What is kept of it; whoever knows that it says what it said before may set that one."""
+        """The part that is kept; a caller that knows it to be unchanged may set the old one."""
         names = {place: self.name_of(place) for place in dict.fromkeys(self.paths)}
         said = [digest_of(text) for text in self.texts]
         return Trace([*self.paths], [*self.texts], said, names, digest_of(self.rest))
@@ -166,8 +166,8 @@ def page_blocks(markup: str, ignore_keys: Collection[str] = (), url: str = "") -
     A block is the text directly below an element; inline elements without a class or an id belong to the block around
     them, and within ``<pre>`` those with a class do, too: they colour the words of a program. Numbers in classes and
     ids do not count, nor does what programs make up in them. The time is linear in the length of the page: no search
-    looks further back than 64 elements, and deeper than that all is one path. Of what comes behind 20,000 tags the text
-    counts as a whole.
+    looks further back than 64 elements, and deeper than that all is one path. Behind 20,000 tags the text counts as a
+    whole.
 
     Examples
     --------
@@ -207,7 +207,7 @@ class _Cut:
         """Read a page and return its blocks."""
         scan, opened, pieces, steps = scanned(markup), self._open, self._pieces, self._blocks.steps
         place = opened[-1][1]
-        # Thousands of elements a page: what nearly all of them do stands here, what few of them do in methods.
+        # Thousands of elements a page: the steps of nearly all of them stand here, those of few in methods.
         for text, tag, inner in islice(scan, MOST_DENSE):
             if len(pieces) > MOST_BLOCKS:
                 scan = chain([(text, tag, inner)], scan)
@@ -249,8 +249,8 @@ class _Cut:
                     place.n_cells += 1
                     if step == name:  # it is known by its column
                         step = f"{step}:{min(place.n_cells, DEEPEST)}"
-                # Inline elements without a class or an id are of the place around them. Within <pre> those with a class
-                # are the colours of the words of a program, a dozen of them in each line.
+                # Inline elements without a class or an id belong to the place around them. Within <pre>, elements with
+                # a class colour the words of a program, a dozen in each line.
                 is_own = tag.parts_words or (step != name and ("#" in step or not place.is_preformatted))
                 if is_own and len(opened) <= DEEPEST:
                     path = _path_below(place.path, step)

@@ -1,4 +1,4 @@
-"""Body blocks: what is not HTML as blocks, too: keys of JSON, lines, cells, members of archives."""
+"""Body blocks: blocks of bodies that are no HTML: keys of JSON, lines, cells, members of archives."""
 
 import csv
 import io
@@ -22,13 +22,13 @@ _TAG = re.compile(r"<(/?)([A-Za-z_][^\s/<>]*+)([^<>]*+)>([^<]*+)")
 _SPECIAL = re.compile(r"<!--.*?(?:-->|\Z)|<!\[CDATA\[(.*?)(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)|<!.*?(?:>|\Z)", re.DOTALL)
 _ATTRIBUTE = re.compile(r"""([^\s=<>"'/]++)\s*+=\s*+("[^"]*+"|'[^']*+')""")
 _CDATA_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
-# Directly below its root, or its channel, these say when a feed was made, and nothing about what is in it.
+# Directly below the root or channel of a feed, these say when it was made, and nothing about its content.
 _FEED_CHURN = frozenset(
     {"lastBuildDate", "pubDate", "updated", "modified", "date", "generator", "ttl", "docs", "cloud"}
 )
 GZIP = b"\x1f\x8b"
 _MOST_UNPACKED = 16_000_000
-# What is packed more tightly would take a hundred times its size in memory when it is read.
+# A body that is packed more tightly would take a hundred times its size in memory.
 _MOST_TIMES, _SMALL = 8, 256_000
 _PDF_DATES = re.compile(
     rb"/(?:CreationDate|ModDate)\s*(?:\((?:[^()\\]|\\.)*+\)|<[0-9A-Fa-f]*+>)|/ID\s*\[[^\]]{0,400}+\]"
@@ -44,7 +44,7 @@ _PNG_SEEN = frozenset({b"IHDR", b"PLTE", b"tRNS", b"acTL", b"fcTL"})
 def body_blocks(
     body: bytes, content_type: str | None, encoding: str | None, ignore_keys: Collection[str] = ()
 ) -> PageBlocks:
-    """Cut a body that is not HTML into blocks; of more than 4,096 what is left is the remainder.
+    """Cut a body that is not HTML into blocks; what follows the first 4,096 is the remainder.
 
     Blocks are values of JSON by their keys, cells of CSV by their columns, lines of text by their beginning up to ":",
     elements of XML and members of archives by their names. PDF and pictures are one block without dates and names of
@@ -59,7 +59,7 @@ def body_blocks(
     ['b="2" x="1" Fish & chips']
     """
     blocks = PageBlocks()
-    # Of gzip that is damaged, or holds more, the bytes count.
+    # Damaged or too large gzip counts by its bytes.
     most = min(max(_MOST_TIMES * len(body), _SMALL), _MOST_UNPACKED)
     inner = _unpacked(body, 16 + zlib.MAX_WBITS, most) if body.startswith(GZIP) else None
     if inner is not None:
@@ -89,7 +89,7 @@ def body_blocks(
 
 
 def _add_xml(blocks: PageBlocks, markup: str) -> None:
-    """Add what an XML document says, in one way however it is spelled, but for when a feed was made."""
+    """Add what an XML document says, however it is spelled, without the time at which a feed was made."""
     markup = _SPECIAL.sub(lambda special: (special[1] or "").translate(_CDATA_ESCAPES), markup)
     root = blocks.to(0, "xml")
     feeds = {blocks.to(root, "feed"), *(blocks.to(blocks.to(root, name), "channel") for name in ("rss", "RDF"))}
@@ -144,7 +144,7 @@ def _add_rows(blocks: PageBlocks, root: int, lines: list[str], start: int, delim
 
 
 def _columns(lines: list[str]) -> tuple[int, str, list[str]] | None:
-    """Return the line with the names of the columns, what parts them, and the names; None if there is none."""
+    """Return the line with the columns' names, their separator, and the names; None if there is none."""
     for start, line in enumerate(lines[:5]):
         for delimiter in (",", ";", "\t"):
             names = line.split(delimiter, MOST_BLOCKS)
@@ -176,7 +176,7 @@ def members_of_zip(body: bytes) -> list[tuple[str, str]] | None:
 
 
 def without_dates(body: bytes) -> bytes:
-    """Return a PDF without dates and ids, gzip without its time, of a PNG the picture; all else as it is.
+    """Return a PDF without dates and ids, gzip without its time, the picture of a PNG; all else as it is.
 
     >>> without_dates(b"%PDF-1.7 /CreationDate (D:20260101) tea")
     b'%PDF-1.7  tea'

@@ -90,7 +90,7 @@ class Detector(NamedTuple):
             if None in of_site:  # this page is the first to show it
                 self._note(seen, left)
                 return Finding(True, False, "template", told)
-            return Finding(False, False, "", (*told, "template: told of another page"), "template")
+            return Finding(False, False, "", (*told, "template: delivered with another page"), "template")
         if len(own) < len(left):
             told = (*told, "template: beside its own")
         is_data = all(one.place in seen.data for one in own)
@@ -129,13 +129,13 @@ class Detector(NamedTuple):
 
 
 def _shown(text: str, part: str) -> str:
-    """Return what a block says; of a long one what stands around the part that differs."""
+    """Return the text of a block; of a long one, only the surroundings of the difference."""
     said = text if len(text) <= LONGEST_SHOWN else text[max(text.find(part) - 20, 0) :]
     return said if len(said) <= LONGEST_SHOWN else f"{said[: LONGEST_SHOWN - 1]}…"
 
 
 def _are_comparable(one: Trace, two: Trace) -> bool:
-    """Whether two fetches are of one page, and none of them ends where the other goes on.
+    """Whether two fetches are of one page, and neither is the other cut short.
 
     Examples
     --------
@@ -156,7 +156,7 @@ def _are_comparable(one: Trace, two: Trace) -> bool:
 
 
 def _is_cut(page: Trace, whole: Trace) -> bool:
-    """Whether a page is another one up to some block, but for the last that it has, and does not end as it does."""
+    """Whether a page looks like a cut copy of another: the same blocks but the last, and another end."""
     n = len(page)
     if n >= len(whole) or n < 2 or page.rest or page.digests[-1] == whole.digests[-1]:
         return False

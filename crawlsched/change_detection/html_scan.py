@@ -16,9 +16,9 @@ from crawlsched.change_detection.limits import LOOKED_AT, MOST_KEPT
 
 __all__ = ["INLINE", "Scanned", "Tag", "normalised", "scanned", "text_of", "visible_text"]
 
-# Text that no reader sees: scripts and what belongs to them, and what is shown instead of something else.
+# Text that no reader sees: scripts and their like, and what is shown instead of something else.
 _UNSEEN = frozenset({"script", "style", "noscript", "template", "iframe", "noembed", "noframes", "object"})
-# Elements that hold text and nothing else: what looks like a tag or a comment in them is none.
+# Elements that hold only text: a tag or a comment in them is text, too.
 _TEXT_ONLY = frozenset({"title", "textarea", "xmp"})
 # Elements that do not separate words. All others do: "<p>a</p><p>b</p>" reads "a b".
 INLINE = frozenset((
@@ -44,7 +44,7 @@ _ATTRIBUTE = re.compile(r"""([^\s"'>/=]++)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|(
 _LONG_REFERENCE = re.compile(r"&#[xX]?[0-9a-fA-F]{9,}+;?")
 
 
-# What differs in spelling only, and no reader sees: nothing stands for what has no width.
+# Spellings that no reader can tell apart; characters without width become nothing.
 _SPELLING: dict[int, str] = (
     dict.fromkeys((0xAD, 0x34F, 0x61C, *range(0x200B, 0x2010), *range(0x2060, 0x2065), 0xFEFF), "")
     | dict.fromkeys(range(0x2018, 0x201C), "'")
@@ -58,7 +58,7 @@ _LONGEST_KNOWN_TAG = 200
 
 
 class Tag:
-    """A tag, from what stands between "<" and ">"; equal ones are one object, but for long ones.
+    """A tag, from the text between "<" and ">"; equal tags are one object, unless they are long.
 
     Examples
     --------
@@ -163,7 +163,7 @@ _known_tag = lru_cache(maxsize=4_096)(Tag)  # pages of a site have most of their
 def normalised(text: str, *, references: bool = True) -> str:
     r"""Text as a reader sees it: see the table in `docs/explanation/change_detection.md`.
 
-    References such as ``&amp;`` are replaced where the text has some, every run of white space is one space, Unicode is
+    References such as ``&amp;`` are replaced by their characters, every run of white space is one space, and Unicode is
     in its normal form C. Soft hyphens and what has no width are left out, quotes are straight, ligatures are letters.
 
     Examples

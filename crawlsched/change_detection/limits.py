@@ -12,7 +12,7 @@ MOST_PLACES = 512
 #: Pages that are remembered for a change at a place, or an edit: more of them prove no more.
 MOST_PAGES = 12
 
-#: Changes of a page that are kept for who asks, and characters of each.
+#: Changes of a page that are kept for `why`, and characters of each.
 MOST_SHOWN, LONGEST_SHOWN = 8, 80
 
 #: Blocks of a page, members of an archive, elements side by side: judging them takes 15 ms.
@@ -24,7 +24,7 @@ MOST_DENSE = 20_000
 #: Characters of a page that are kept as they are, and of what lies beyond a digest of each block: 20 kB compressed.
 MOST_KEPT = 200_000
 
-#: Characters that are compared token by token, 40 more for each text: 7 ms. What differs behind is one remainder.
+#: Characters that are compared token by token, 40 more for each text: 7 ms. All differences behind are one remainder.
 MOST_COMPARED = 30_000
 
 #: Elements, keys and columns that make a place; no search for an element that is open goes further.

@@ -44,17 +44,18 @@ class Recipe:
         is called; every byte; or what ``f(body, content_type, url)`` returns, bytes or str. The ``version`` of a
         function, if it has one, is part of the recipe's id: change it when the function sees pages in another way.
     keep, drop : sequence of str
-        CSS selectors or XPaths of the parts of a page that count, none: all; and of parts that do not, also within what
-        is kept. ``::attr(name)`` makes an attribute count: ``keep=["html", "a::attr(href)"]`` where links lead, too.
+        CSS selectors or XPaths: `keep` has the parts of a page that count (none: all), and `drop` those that do not,
+        also within what is kept. ``::attr(name)`` makes an attribute count: ``keep=["html", "a::attr(href)"]`` where
+        links lead, too.
     ignore_keys : sequence of str
         Keys that do not count where the body, or a script of it, is JSON.
 
     Notes
     -----
     JSON counts with its keys, but for blocks; what else is not HTML counts by its blocks, but for raw bytes and
-    functions. Where one block ends and the next begins, and what leads to it, is markup. Of the same bytes, trafilatura
-    finds another text after an upgrade in 8 to 26 % of real pages. Where it finds none, all visible text counts, under
-    an id of its own.
+    functions. The borders between blocks, and the paths to them, are markup. From the same bytes, trafilatura finds
+    another text after an upgrade in 8 to 26 % of real pages. Where it finds none, all visible text counts, under an id
+    of its own.
 
     Examples
     --------
@@ -91,7 +92,7 @@ class Recipe:
         self.method = method
         self._ignored = frozenset(ignore_keys)
         self._parts = None
-        #: Whether the time is in proportion to the body: libraries and functions may take long even for little.
+        #: Whether the time is proportional to the body: libraries and functions may take long even for a small one.
         self.is_linear = method in ("blocks", "visible_text", "raw_bytes")
         self.id = f"{name}/{_VERSIONS[name]}"
         if ignore_keys:
@@ -137,7 +138,7 @@ class Recipe:
             return *self._of_page(decoded(*body[:3]), body.url), None
         else:
             blocks = page_blocks(self._kept(decoded(*body[:3])), self._ignored)
-        # Where one block ends and the next begins is markup, or white space.
+        # The border between two blocks is markup, or white space.
         return self.id, blocks.text.replace("\n", " "), blocks if self.method == "blocks" else None
 
     def _kept(self, markup: str) -> str:
@@ -165,10 +166,10 @@ class Recipe:
         return self.id, content
 
 
-#: By this name programs outside of the project make one.
+#: The name by which programs outside of the project make one.
 recipe = Recipe
 
 
 def _digest(parameters: Any) -> str:
-    """Return a few characters that stand for parameters."""
+    """Return a short digest of parameters."""
     return blake2b(json.dumps(parameters).encode(), digest_size=6).hexdigest()

@@ -25,13 +25,13 @@ class LinearTranslator(HTMLTranslator):
 
     Notes
     -----
-    The usual translation walks from the left part of a selector to the right one: "p ~ p" becomes
-    ``p/following-sibling::p``, for which libxml2 collects all later siblings of each p and takes doubles out again:
-    1.5 s for 2,000 siblings, and eight times that for twice as many. Here the left part is a condition on the right
-    one, ``p[preceding-sibling::p]``, which ends at the first sibling that fits. The elements selected are the same.
+    The usual translation goes from left to right: "p ~ p" becomes ``p/following-sibling::p``. For it libxml2 collects
+    all later siblings of each p and removes doubles: 1.5 s for 2,000 siblings, and eight times that for twice as many.
+    Here the left part is a condition on the right one, ``p[preceding-sibling::p]``, which ends at the first sibling
+    that fits. The elements selected are the same.
 
-    Before a bare ``*``, where a condition would mean something else, the usual translation stays, and so it does for a
-    selector with ``:has()``, within which selectors begin at its element.
+    Two things keep the usual translation: a bare ``*``, before which a condition would mean something else, and
+    ``:has()``, within which selectors begin at its element.
 
     Examples
     --------
@@ -83,7 +83,8 @@ class PageParts:
     -----
     Parts are read in the order of the page, so the order of the selectors does not matter. A page that lxml does not
     read to its end (more than 256 elements deep) counts as a whole: a selection from half of a page would miss changes.
-    So does a page with 4,096 elements side by side where a selector looks at siblings: that takes quadratic time.
+    A page with 4,096 elements side by side counts as a whole, too, where a selector looks at siblings: that takes
+    quadratic time.
 
     Examples
     --------

@@ -16,9 +16,9 @@ from crawlsched.change_detection.trace import Difference, digest_of
 
 __all__ = ["SharedTexts"]
 
-# Characters of one place in which a part is looked for. What differs where more is said is the page's own.
+# Characters of one place in which a part is looked for. A difference in a longer text is the page's own.
 _MOST_SEARCHED = 20_000
-# Where a part stands is looked at so often: what stands within words each time is not there.
+# How often the place of a part is looked for; a part that is found only within words is not there.
 _TIMES = 64
 
 
@@ -42,9 +42,9 @@ class SharedTexts:
 
     Notes
     -----
-    What a page says anew at a place is the site's if other pages say it there, too, and none that was asked for since
-    is without it: then pages are in different states, and each tells of itself. Pages that agree in all that they say
-    are one page.
+    News of a page at a place is the site's if other pages say it there, too, and none that was asked for since lacks
+    it. If one lacks it, pages are in different states, and each tells of itself. Pages with exactly the same content
+    count as one.
     """
 
     def __init__(self) -> None:
@@ -121,10 +121,10 @@ class SharedTexts:
         if shown.n_without:
             return False
         if not others:
-            # Among several blocks of a place those of the pages themselves may be.
+            # Of several blocks of a place some may be the pages' own.
             return None if is_alike and one.n <= 1 else False
-        # Of hardly a word, as "sold out", two others have to show it where no edit was the site's before; but of a fact
-        # for programs that pages had not stated at all.
+        # A text of hardly a word, as "sold out", needs two other pages where no edit was the site's before; a new fact
+        # for programs does not.
         is_fact = one.kind == "added" and one.place in seen.data
         if others < (1 if is_alike or is_fact or len(edit[2].split()) >= FEW else 2):
             return False
@@ -140,7 +140,7 @@ class SharedTexts:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> SharedTexts:
-        """Return what `to_dict` gave; of what earlier versions kept nothing can be used."""
+        """Return what `to_dict` gave; data of earlier versions cannot be used."""
         made = cls()
         if data.get("version") == 5:
             for place, kind, text, *shown in data["edits"]:
@@ -150,7 +150,7 @@ class SharedTexts:
 
 
 def _edit_of(one: Difference) -> _Edit:
-    """Return what identifies an edit: the place, and what it says now; what it says no longer where nothing came.
+    """Return what identifies an edit: the place and its new text, or the text that went where none came.
 
     Where a page has several blocks at a place any of them may hold the same few tokens: there the whole text counts.
     """

@@ -12,15 +12,15 @@ from crawlsched.change_detection.limits import DEEPEST, LONGEST_NAME, MOST_DENSE
 __all__ = ["ASSET", "KEY_OF_A_ROW", "canonical_json", "data_of", "parsed_json", "script_data", "state_words", "told_by"]
 
 _ASSIGNED = re.compile(r"""\s*(?:(?:window|self|globalThis)[.\[]|var\s|let\s|const\s)[^={;(]{1,100}=\s*(?=[{\[])""")
-#: What ends so names a file of the site's, as links and sources of images do, and counts no more than these.
+#: A value that ends so names a file of the site, as links and sources of images do, and counts no more than these.
 ASSET = re.compile(r"\.(?:js|mjs|css|png|jpe?g|gif|svg|webp|avif|ico|woff2?|map)(?:\?\S*)?\Z", re.IGNORECASE)
 
 # Keys of frameworks for themselves: what was built, and what a request was.
 _OF_FRAMEWORKS = frozenset({"buildId", "nonce", "csrfToken", "csrf_token", "sentryTrace", "sentry-trace", "baggage"})
-#: Keys that are made up or numbers are those of a table, and its rows are alike.
+#: Keys that are numbers or made up are those of a table, whose rows are alike.
 KEY_OF_A_ROW = re.compile(rf"\d|\W{{2,}}|.{{{LONGEST_NAME + 1}}}")
 
-# A class that is made of one of these words says in which state something is: shown or not, to be had or not.
+# A class made of one of these words names a state: shown or not, available or not.
 _STATES = frozenset((
     "hidden", "hide", "invisible", "none", "disabled", "inactive", "expired", "ended", "closed", "full", "booked",
     "taken", "free", "available", "unavailable", "sold", "soldout", "instock", "outofstock", "cancelled",
@@ -122,7 +122,7 @@ def data_of(tag: Tag) -> list[tuple[str, str]]:
 def script_data(tag: Tag, text: str, ignored: frozenset[str] = frozenset()) -> Any:
     r"""Return the data that a script holds, or assigns to a variable; None if it is a program.
 
-    Of data with too many values it is the text.
+    With too many values, the text is the data.
 
     >>> script_data(Tag('script type="application/ld+json"'), '{"price": 5}'), script_data(Tag("script"), "go()")
     ({'price': '5'}, None)
@@ -137,11 +137,11 @@ def script_data(tag: Tag, text: str, ignored: frozenset[str] = frozenset()) -> A
 
 
 def parsed_json(text: str, start: int | None = None, ignored: frozenset[str] = frozenset()) -> Any:
-    """Parse JSON, numbers as they are written, without some keys; None where it is none.
+    """Parse JSON, with numbers as they are written and without some keys; None where it is none.
 
-    From a start on, what follows does not matter. Of data with too many values it is the text.
+    From a start on, what follows does not matter. With too many values, the text is the data.
     """
-    # With more values than one in 25 of its characters it is no data that anybody wrote.
+    # Nobody writes data with more values than one in 25 of its characters.
     if sum(map(text.count, ",[{")) > MOST_DENSE + len(text) // 25:
         return text
     try:
@@ -154,14 +154,13 @@ def parsed_json(text: str, start: int | None = None, ignored: frozenset[str] = f
 
 
 def canonical_json(text: str, ignored: frozenset[str]) -> str | None:
-    r"""Write JSON in one form, keys in order and without some; None if it is none, or nested too deeply for Python.
+    r"""Write JSON in one form, keys in order and without some; None if it is none, or too deep for Python.
 
     >>> canonical_json('{"b": 1.50, "a": [true, null], "now": 12}', frozenset({"now"}))
     '{"a":[true,null],"b":"\\u00001.50"}'
     """
     try:
-        # Numbers become marked texts: as Python's numbers 1e400 and 2e400 would be equal, and one of 5,000 digits an
-        # error.
+        # Numbers become marked texts: Python would take 1e400 and 2e400 for equal, and refuse a number of 5,000 digits.
         value = _decoder(ignored, "\0{}".format).decode(text)
         return json.dumps(value, sort_keys=True, separators=(",", ":"))
     except (ValueError, RecursionError):

@@ -13,18 +13,19 @@ from crawlsched.change_detection.trace import Difference, Trace, digest_of
 
 __all__ = ["Evidence", "TemplateNoise"]
 
-# Two fetches at once differ in half of the cases or more where it is noise, in a tenth at most where it is edited: what
-# one of them says for noise if they differ (Wald 1945, "Sequential tests of statistical hypotheses").
+# Two fetches at once differ in half of the cases or more where it is noise, in a tenth at most where it is edited: this
+# is how much a difference proves (Wald 1945, "Sequential tests of statistical hypotheses").
 _EDITED, _LEAST_NOISE, _MOST_NOISE = 0.1, 0.5, 0.95
-# An edit a visit falls between two fetches as often as the time between them is a share of that between visits. Where
-# this is much more, a page is visited as fast as it can be edited, and nothing could be proved.
+# An edit at each visit falls between two fetches with this probability: the time between them as a share of that
+# between visits. Where the share is much more, a page is visited as fast as it can be edited, and nothing could be
+# proved.
 _MOST_EDITED = 0.18
-# It is noise beyond these odds, and no longer when it is as likely edited. Evidence beyond the highest, on either side,
-# is not kept: what stands still from now on is known for that after four to twelve fetches.
+# It is noise beyond these odds, until an edit is as likely. Evidence beyond the highest, on either side, is dropped: a
+# place that stands still from now on is known for that after four to twelve fetches.
 _ODDS, _HIGHEST = log(100.0), 7.0
-# A page says otherwise whose fetches agree as they do by chance in fewer cases than these.
+# A page contradicts noise if chance would make its fetches agree so often in fewer cases than these.
 _LIKELY = 0.2
-# The evidence of this number of pages is kept page by page; the others are judged by what these have in common.
+# The evidence of this number of pages is kept page by page; other pages are judged by what these have in common.
 _MOST_OWN = 64
 _MOST_STATES = 16
 
@@ -86,11 +87,11 @@ class Evidence:
             self.is_noise = False
 
     def is_noise_of(self, page: str) -> bool:
-        """Whether it is noise on a page: that has shown it itself, or has not said otherwise, as two others have."""
+        """Whether it is noise on a page: it has shown it, or two others have and it does not contradict."""
         if not self.is_noise or self.has_shown(page):
             return self.is_noise
         _, still_here = self.pages.get(page, (0, 0))
-        # How often fetches of others agree: of two states by turns they do in half of the cases.
+        # How often the fetches of other pages agree: with two states by turns, in half of the cases.
         agreeing = (self.agreed - still_here + 0.5) / (self.differed + self.agreed - still_here + 1.0)
         if agreeing**still_here < _LIKELY:
             return False
@@ -143,9 +144,9 @@ class TemplateNoise:
 
     Notes
     -----
-    What is known is known of tokens: those that stand between two others at a place. A place is the path that leads to
-    a block. Where several blocks of a page have one path, it is a number among them, counted from the beginning and
-    from the end, and all of them where most differ at once.
+    What is known concerns tokens: those between two others at a place. A place is the path that leads to a block. Where
+    several blocks of a page have one path, a place is a number among them, from the beginning and from the end. Where
+    most differ at once, it is all of them.
     """
 
     def __init__(self) -> None:
@@ -157,7 +158,7 @@ class TemplateNoise:
         self.is_shared = False
         self.n_probes = 0
         self.n_quiet = 0
-        #: How often in a row a page that said what it had said before said so twice.
+        #: How often in a row a page with former content gave it at both fetches.
         self.n_returns = 0
         self.n_learned = self.n_written = 0
 
@@ -182,7 +183,7 @@ class TemplateNoise:
         ]
 
     def is_suspect(self, one: Difference) -> bool:
-        """Whether a difference is at a place that has differed at once, or differs at most visits."""
+        """Whether a place differed between two fetches at once, or differs at most visits."""
         known, visits = self._speaking_for(one), self._visits.get(one.place)
         if known:
             return any(evidence.score > 0.0 for evidence, _, _ in known)
@@ -208,7 +209,7 @@ class TemplateNoise:
             evidence.toggles = evidence.toggles or is_there
             if one.is_whole and not is_there:
                 evidence.keep(one.kept)
-            # Of what comes and goes it is enough that it was there before, whatever it said.
+            # For something that comes and goes it is enough that it was there before, with whatever text.
             was_there = is_there and any(evidence.states) and bool(one.old)
             known = [evidence.knows(digest_of(text)) for text in (one.old, one.new)]
             slots = differing.setdefault(key, set())
@@ -250,7 +251,7 @@ class TemplateNoise:
         return [_suggestion(one) for one in found.values()]
 
     def known(self) -> Iterator[dict[str, Any]]:
-        """Yield what is left out: how to call the place, since when, on what evidence, and what it said last."""
+        """Yield what is left out: the name of the place, since when, on what evidence, and its last text."""
         for (_, _, left, right), one in self._evidence.items():
             if one.is_noise:
                 slot = f" between {left or 'the beginning'!r} and {right or 'the end'!r}" if left or right else ""
@@ -278,13 +279,13 @@ class TemplateNoise:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> TemplateNoise:
-        """Return what `to_dict` gave; of what earlier versions kept nothing can be used."""
+        """Return what `to_dict` gave; data of earlier versions cannot be used."""
         made = cls()
         if data.get("version") == 5:
             made._evidence = {(*where,): Evidence(*one) for *where, one in data["places"]}
             made._visits = {place: Evidence(*one) for place, one in data["visits"]}
             made.n_probes, made.n_quiet = data["n_probes"], data["n_quiet"]
-            made.suggestions()  # they were said when they were new
+            made.suggestions()  # the log named them when they were new
         return made
 
 
@@ -303,7 +304,7 @@ def _suggestion(visits: Evidence) -> str:
         leaves = f"; `CRAWLSCHED_FINGERPRINT_DROP = [{name!r}]` leaves it out"
     return (
         f"`{name.removeprefix('@')}` differed at {visits.differed} of {visits.differed + visits.agreed} visits on "
-        f"{len(visits.pages)} pages{' or more' * (len(visits.pages) >= MOST_PAGES)} and is told each time{leaves}"
+        f"{len(visits.pages)} pages{' or more' * (len(visits.pages) >= MOST_PAGES)} and is delivered each time{leaves}"
     )
 
 
@@ -324,7 +325,7 @@ def _covers(evidence: Evidence, one: Difference, texts: Iterable[str]) -> bool:
         return evidence.toggles
     if evidence.only_digits and not one.is_digits:
         return False
-    # Where a whole text is noise, what stood still in it is none.
+    # In a text that is noise as a whole, the tokens that stood still are none.
     return not evidence.kept or not Counter(evidence.kept) - Counter(one.kept)
 
 

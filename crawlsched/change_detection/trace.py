@@ -20,7 +20,7 @@ __all__ = ["Difference", "Kind", "Trace", "differences", "digest_of", "gaps_betw
 #: From and to, before and now.
 Gap = tuple[int, int, int, int]
 
-# What is between two that stayed is looked at so often: more finds next to nothing, and each time is linear.
+# How often the part between two that stayed is searched: more finds next to nothing, and each search is linear.
 _TIMES = 3
 
 # Characters of a text, before and now, in which tokens are looked for: 2 ms. A difference in more is never noise.
@@ -33,7 +33,7 @@ _DIGITS = re.compile(r"\d+")
 _AROUND = 40  # words that are looked at on both sides of what differs in a longer text
 
 _VERSION = 3
-# A text that is compared counts as so many characters more.
+# A text that is compared counts as this many characters more.
 _LEAST_COMPARED = 40
 
 
@@ -153,7 +153,7 @@ def digest_of(text: str) -> int:
 
 @lru_cache(maxsize=8)  # when a page is read, and when it is judged; a second fetch is learned from, too
 def differences(before: Trace, now: Trace) -> list[Difference]:
-    """Return how a page differs from a trace; [] for the same texts in the same order, wherever one ends.
+    """Return how a page differs from a trace; [] for the same texts in the same order, as far as both go.
 
     Examples
     --------
@@ -188,7 +188,7 @@ def differences(before: Trace, now: Trace) -> list[Difference]:
     for at, there in _pairs(before, now, gaps, reordered):
         was, says = before.texts[at] or "" if at >= 0 else None, now.texts[there] or "" if there >= 0 else None
         room -= _LEAST_COMPARED + min(len(was or "") + len(says or ""), _LONGEST_COMPARED)
-        if room < 0:  # what is behind is one remainder
+        if room < 0:  # all behind these is one remainder
             is_rest = True
             break
         trace, ranks, _ = sides[there >= 0]
@@ -241,7 +241,7 @@ def _pairs(before: Trace, now: Trace, gaps: list[Gap], but: Collection[int]) -> 
 
 
 def _of_block(where: tuple[int, int, int], was: str | None, says: str | None) -> list[Difference]:
-    """Return how a block differs. None: it was not there, or is no more; "": what it said is not kept."""
+    """Return how a block differs. None: the text was not there, or is no more; "": it is not kept."""
     if says is None:
         return [Difference("removed", *where, old=was or "", was=was or "")]
     if was is None:
@@ -253,15 +253,15 @@ def _of_block(where: tuple[int, int, int], was: str | None, says: str | None) ->
 
 
 def _ranks(trace: Trace) -> tuple[list[int], dict[int, int]]:
-    """Return of each block how many of its place stand before it, and how many each place has."""
+    """Return for each block how many of its place stand before it, and how many the place has."""
     numbers = defaultdict[int, Iterator[int]](count)
     return [next(numbers[place]) for place in trace.places], Counter(trace.places)
 
 
 def gaps_between(old: Sequence[Hashable], new: Sequence[Hashable], gap: Gap, times: int = _TIMES) -> Iterator[Gap]:
-    """Yield what differs between what stays: what stands once on either side does, as much as keeps its order.
+    """Yield what differs between the parts that stay: those once on either side, as many as keep their order.
 
-    Between two that stay the same is done anew. The time is that of sorting, whatever is compared.
+    The same is done again between two parts that stay. The time is that of sorting, whatever is compared.
 
     References
     ----------
@@ -334,10 +334,11 @@ def shape(token: str) -> str:
 
 
 def token_runs(before: str, now: str) -> list[tuple[str, str, str, str, bool, tuple[str, ...]]]:
-    """Return what of a text was replaced; nothing where the parts that differ are too long to tell.
+    """Return the parts of a text that were replaced; none where those that differ are too long to compare.
 
-    Of each run of tokens these are the tokens before and behind it, digits as "#", "" at the ends of the text, and both
-    "" where hardly a token is left; the run before and now; whether only digits differ; and the tokens that stayed.
+    Each run of tokens comes with the tokens before and behind it: digits as "#", "" at the ends of the text, both ""
+    where hardly a token is left. Then come the run before and now, whether only digits differ, and the tokens that
+    stayed.
 
     Examples
     --------
@@ -370,7 +371,7 @@ def token_runs(before: str, now: str) -> list[tuple[str, str, str, str, bool, tu
             n_replaced = [n_replaced[0] + j - i, n_replaced[1] + m - k]
     replaced = {at for i, j, _, _ in changes for at in range(i, j)}
     kept = tuple([token for at, token in enumerate(old_shapes) if at not in replaced])
-    # Of words hardly one may be left.
+    # Hardly a word may be left of it.
     if any(n_replaced) and olds == before and len(kept) <= max(n_replaced):
         return [("", "", before, now, old_shapes == new_shapes, kept)]
     numbered = _numbered(old_shapes, replaced)
@@ -398,7 +399,7 @@ def _numbered(tokens: list[str], replaced: Collection[int]) -> list[str]:
 
 
 def _left(names: list[str], tokens: list[str], at: int) -> str:
-    """Return the tokens before one, back to the first that is no number: numbers side by side stay apart."""
+    """Return the tokens before one, back to the first that is no number: this keeps neighbouring numbers apart."""
     start = at
     while start and tokens[start - 1][0] == "#":
         start -= 1

@@ -32,8 +32,8 @@ def announces(stored: float | None, lastmod: float | None, precision: str | None
     Notes
     -----
     An entry announces a change when its `lastmod` differs from the stored one. "Later than the last crawl" would miss
-    changes, since a `lastmod` often lags publishing by days. A date without a time of day that becomes a time on
-    that day, or the other way round, is another way of writing and no announcement.
+    changes, since a `lastmod` often lags publishing by days. A date that becomes a time on that day, or the other way
+    round, is written otherwise, and announces nothing.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def announces(stored: float | None, lastmod: float | None, precision: str | None
     if lastmod is None:
         # A date in a form that nobody knows still differs from another one in that form.
         return bool(text) and stored < 0.0 and stored != text_mark(text or "")
-    # Stored seconds do not tell their precision; midnight is what a date alone is stored as.
+    # Stored seconds do not tell their precision; a date alone is stored as midnight.
     is_other_writing = (precision == "day") != (stored % _DAY == 0) and stored // _DAY == lastmod // _DAY
     return stored >= 0.0 and stored != lastmod and not is_other_writing
 
@@ -58,8 +58,8 @@ FurtherRow = tuple[int, int, float, int, float | None, float, float]
 def attributed(heard: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return the sources whose quality one visit can teach, with their announcements before it.
 
-    `heard` has each source that covers the page, with its announcements since the visit before. All are returned if
-    none announced anything, the one that did if it was alone, and none if several did.
+    `heard` has each source that covers the page, with its announcements since the visit before. If none announced
+    anything, all are returned; if one did, that one; if several did, none.
 
     Notes
     -----
@@ -83,8 +83,7 @@ def attributed(heard: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 def newest_of_each(visits: Mapping[str, NDArray[Any]], most: int) -> dict[str, NDArray[Any]]:
     """Return the newest visits of each source: old ones say little of what it does now.
 
-    `most` is the number of visits of each source after an announcement; of those without one four times as many are
-    kept.
+    `most` is the number of visits of each source after an announcement; four times as many without one are kept.
 
     >>> visits = {"source": np.array([3, 3, 7, 3]), "n_signals": np.array([1, 2, 1, 1])}
     >>> newest_of_each(visits, 2)["source"]

@@ -71,7 +71,7 @@ class SitemapEntries:
 
 
 _MAX_DATE = 200
-# Entries that are looked at, for each one that can be taken: doubles and refused ones take time, too.
+# How many entries are looked at for each one taken: doubles and refused ones take time, too.
 _TRIES = 2
 
 
@@ -102,7 +102,7 @@ class Collected:
         self._above = {canonical(above) for above in (url, *ancestors)}
         self._n_above = len(ancestors)
         self._n_left = _TRIES * max(limits.max_entries, limits.max_children)
-        # Where each URL stands among its like.
+        # The place of each URL among those of its kind.
         self._position_of: dict[tuple[bool, str], int] = {}
 
     def look(self) -> bool:
@@ -113,7 +113,7 @@ class Collected:
         return self._n_left >= 0
 
     def page(self, locations: Sequence[str], dates: Sequence[str] = (), *, is_child: bool = False) -> bool:
-        """Add a page, or a sitemap of an index, by the first of each that can be used, or report why not.
+        """Add a page, or a sitemap of an index, by its first usable location and date, or report why not.
 
         It returns False when no more can be taken.
         """

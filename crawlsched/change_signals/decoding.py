@@ -65,7 +65,7 @@ def _gunzipped(chunks: Iterator[bytes], problems: ProblemCounter) -> Iterator[by
 
 
 def _up_to_damage(decompressor: Any, data: bytes) -> Iterator[bytes]:
-    """Decompress byte by byte: what came before is lost with the call that meets the damage, as a wrong checksum."""
+    """Decompress byte by byte: the call that meets damage, as a wrong checksum, loses all that came before."""
     with suppress(zlib.error):
         for place in range(len(data)):
             if plain := decompressor.decompress(data[place : place + 1]):
@@ -83,7 +83,7 @@ def _limited(chunks: Iterator[bytes], max_bytes: int, problems: ProblemCounter) 
         yield chunk
 
 
-# Where there is no mark: in these, signs that are of ASCII have zeros (RFC 4627, section 3).
+# Without a mark: in these encodings ASCII characters have zeros (RFC 4627, section 3).
 _UNMARKED = (
     (re.compile(rb"[^\0]\0\0\0", re.DOTALL), "utf-32-le"),
     (re.compile(rb"\0\0\0[^\0]", re.DOTALL), "utf-32-be"),
@@ -120,8 +120,8 @@ def _encoding(start: bytes, problems: ProblemCounter) -> tuple[str, int]:
         return "utf-8", 0
     name = declared[1].decode("ascii")
     try:
-        # A declaration that can be read byte by byte is not in UTF-16, whatever it says; and codecs such as
-        # "rot13" or "zip" are no encodings of text.
+        # A declaration that can be read byte by byte is not in UTF-16, whatever it says. Codecs such as "rot13" or
+        # "zip" are no encodings of text.
         fits = "<?xml".encode(name) == b"<?xml" and isinstance(
             codecs.getincrementaldecoder(name)("replace").decode(b"<"), str
         )

@@ -92,10 +92,10 @@ def parse_lastmod(text: str) -> tuple[float, str] | None:
 
     Notes
     -----
-    Nothing is invented: what can be read in more than one way is no date (nor is ``20/11/2026``, whose form leaves
-    that open), and neither is a day that no calendar has, nor a year before 1970 or after 2199 (``0001-01-01`` and the
-    like stand for "unset"). A time without a zone is taken as UTC, and so are zones with unknown names [2]_. A year or
-    a month alone stands for its first day. A leap second is the second after it, as in POSIX time.
+    Nothing is invented. A text that can be read in more than one way is no date (as ``20/11/2026``), nor is a day that
+    no calendar has, nor a year before 1970 or after 2199 (``0001-01-01`` and the like stand for "unset"). A time
+    without a zone is taken as UTC, and so are zones with unknown names [2]_. A year or a month alone stands for its
+    first day. A leap second is the second after it, as in POSIX time.
 
     References
     ----------

@@ -83,7 +83,7 @@ def ascii_host(host: str) -> str:
 
 
 def is_web_url(url: str) -> bool:
-    """Whether a URL is one that can be asked for: http or https, a host, no port that is none, only characters.
+    """Whether a URL can be asked for: http or https, a host, a possible port, only characters.
 
     >>> is_web_url("https://example.com:8080/a"), is_web_url("https://example.com:99999/a"), is_web_url("/a")
     (True, False, False)
@@ -131,7 +131,7 @@ def _bare(text: str) -> str:
             break
         before = text[:cut].rstrip()
         column = text[cut + 1 :].strip("\"'")
-        # Behind nothing but a space only a date or a time: of other words it is not known whether they are of the URL.
+        # Behind a mere space only a date or a time is a column: other words may belong to the URL.
         is_table = text[cut] != " " or before.endswith((",", ";", "|")) or ":" in column or "-" in column
         if not (is_table and _COLUMN.fullmatch(column)):
             break
@@ -191,7 +191,7 @@ class Locations:
             return None
         try:
             is_relative = not urlsplit(location).scheme
-            # What has a scheme stands for itself: joining would give "http:///x" the host of the document.
+            # A URL with a scheme stands for itself: joining would give "http:///x" the host of the document.
             if is_relative and self._is_no_reference(location):
                 url = ""
             elif is_relative:
@@ -229,7 +229,7 @@ def _host(url: str) -> str:
 
 
 def _with_ascii_host(url: str) -> str:
-    """Write the host as it is asked for: under its other name it would be a host of its own, with its own delays."""
+    """Write the host as it is asked for: under another name it would be another host, with its own delays."""
     parts = urlsplit(url)
     host = parts.hostname or ""
     if host.isascii():
@@ -257,8 +257,8 @@ def part_of_site(url: str) -> str:
 def part_number(url: str) -> int:
     """Return a number from 0 to 65,535 for the part of its site that a page is in; 0 at the top.
 
-    It needs no table of names, and two bytes a page. Of a site with a hundred parts two have the same number with a
-    probability of 7 %; they are judged together then.
+    It needs no table of names, and two bytes a page. Two of a hundred parts of a site have the same number with a
+    probability of 7 %; then they are judged together.
 
     >>> part_number("https://example.com/news/1") == part_number("http://example.org/news/2/3")
     True

@@ -1,4 +1,4 @@
-"""Mending: what of a damaged document would make an XML parser stop or change a URL, made harmless beforehand.
+"""Mending: damage that would stop an XML parser or change a URL is made harmless first.
 
 lxml reads the elements. What it cannot recover from, or recovers from by changing texts silently, is mended here, piece
 by piece and without looking at what the elements mean: raw ampersands and angle brackets, prefixes that nobody
@@ -15,7 +15,7 @@ __all__ = ["RAW_AMPERSAND", "UNDECLARED", "Mender"]
 
 #: Stands for an ampersand that begins no reference of XML. Unicode keeps it out of texts, and XML lets it through.
 RAW_AMPERSAND = "\ufdd0"
-#: What the namespace of a prefix begins with that the document uses and does not declare.
+#: The beginning of the namespace for a prefix that the document uses and does not declare.
 UNDECLARED = "prefix:"
 _PIECE = 32_768
 # The pieces that are kept of a text without any "<": a longer one exceeds every limit.

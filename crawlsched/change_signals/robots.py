@@ -32,7 +32,7 @@ _SITEMAP_KEY = re.compile(r"site-?map", re.IGNORECASE)
 def read_robots(body: bytes, robots_url: str) -> SitemapDocument:
     r"""Read the sitemaps that a robots.txt names, as the children of a document: each URL once, in the file's order.
 
-    Of `body` any bytes will do, and the first 512,000 are read. What lies beyond, and what names no URL, is a problem.
+    Any bytes will do as `body`; the first 512,000 are read. What lies beyond, and what names no URL, is a problem.
 
     Notes
     -----
@@ -51,7 +51,7 @@ def read_robots(body: bytes, robots_url: str) -> SitemapDocument:
     ['https://example.com/map.xml']
     """
     problems = ProblemCounter()
-    # What of a comment cannot be read does not matter; of a URL, it is reported below.
+    # Undecodable bytes of a comment do not matter; those of a URL are reported below.
     text = "".join(characters(iter([body[:_MAX_BYTES]]), ProblemCounter())).replace("\x00", "")
     if len(body) > _MAX_BYTES:
         # A line that is cut in two would be another URL.
@@ -73,7 +73,7 @@ def robots_sitemaps(body: bytes, robots_url: str) -> list[str]:
 
 
 def absolute_sitemaps(references: Iterable[str], robots_url: str) -> SitemapDocument:
-    """Do what `read_robots` does with what stands behind ``Sitemap:``, as somebody else has read it.
+    """Do what `read_robots` does with the values of ``Sitemap:`` lines that another parser has read.
 
     >>> absolute_sitemaps(["/map.xml", "http://example.com:99999/map.xml"], "https://example.com/robots.txt").children.url
     ['https://example.com/map.xml']
@@ -114,7 +114,7 @@ def _document(references: Iterable[str], robots_url: str, problems: ProblemCount
 
 
 def _joined(reference: str, robots_url: str) -> str:
-    """Return the URL of a reference, as browsers resolve it; of a host without a scheme, that of this host or none."""
+    """Return the URL of a reference, as browsers resolve it; a host without a scheme must be this host."""
     first, slash, _ = reference.partition("/")
     if " " in reference and not (reference.lower().startswith(("/", "http")) or _FILE.search(reference)):
         return ""  # words

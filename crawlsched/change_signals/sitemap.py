@@ -109,7 +109,7 @@ def _start(text: Iterator[str], problems: ProblemCounter) -> tuple[str, Iterable
         piece = piece.lstrip("\ufeff\x00 \t\r\n")
         if not piece:
             continue
-        # What a program prints before, such as warnings, is not of the document.
+        # Output of a program before it, such as warnings, is not part of the document.
         document = _DOCUMENT.search(piece[:_JUNK_BEFORE])
         if document and document.start() and not piece.startswith(("<!", "<?", "http", "{")):
             before = piece[: document.start()]
@@ -208,7 +208,7 @@ def _is_url(text: str) -> bool:
 
 
 def _lines(text: Iterable[str], max_text: int) -> Iterable[str]:
-    """Give the lines of a text, of a line that is too long as much as shows that."""
+    """Give the lines of a text; of a line that is too long, just enough to show that."""
     rest = ""
     for piece in chain(text, ("\n",)):
         *lines, rest = (rest + piece).replace("\r", "\n").split("\n")

@@ -125,7 +125,7 @@ def read_xml(characters: Iterable[str], collected: Collected, limits: Limits, pr
 
     mender = Mender(problems, 2 * limits.max_text + 1024, limits.max_elements)
     items = _Items(collected, limits, mender.declared, problems)
-    # Nothing is resolved or fetched, and there is nothing to be: the mender lets no document type through.
+    # Nothing is resolved or fetched: the mender lets no document type through.
     parser = etree.XMLPullParser(
         ("start", "end"), base_url=collected.url, encoding="utf-8", recover=True, huge_tree=True, no_network=True
     )
@@ -170,7 +170,7 @@ class _Items:
         self._is_unclosed = False  # what stands directly below the item: deeper elements are taken for such, too
 
     def start(self, element: Any) -> None:
-        """An element starts: its attributes are there, and nothing else of it."""
+        """An element starts: its attributes are there, its content is not."""
         self._depth += 1
         if self._depth <= 0:  # one of ours around the document
             return
@@ -305,7 +305,7 @@ class _Items:
                 yield from self._facts(item, element, is_direct=self._is_unclosed)
 
     def _said(self, fact: str, text: str, element: Any) -> tuple[str, str]:
-        """Return what an element says, and of what; an empty text for nothing."""
+        """Return what an element says, and of which fact; an empty text for nothing."""
         if len(text) > self._limits.max_text:
             self._problems.add("text-too-long", text)
             self._is_dropped = True

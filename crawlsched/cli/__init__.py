@@ -98,7 +98,7 @@ def run(arguments: argparse.Namespace, settings: Mapping[str, Any] | None = None
             as_json = None
         text = arguments.say(report) if as_json is None else as_json
         if text:
-            # What sites have chosen (URLs, texts of pages, lines of robots.txt) is shown, and never obeyed.
+            # Texts that sites have chosen (URLs, texts of pages, lines of robots.txt) are shown, and never obeyed.
             print(shown(text), flush=True)
     except CrawlschedError as error:
         print(shown(str(error)), file=sys.stderr)
@@ -110,12 +110,12 @@ def run(arguments: argparse.Namespace, settings: Mapping[str, Any] | None = None
     except Exception as error:
         if sys.flags.dev_mode:
             raise
-        # An argument that nobody thought of, or a damaged row: one sentence is more use than a traceback.
+        # An unforeseen argument, or a damaged row: one sentence is more use than a traceback.
         words = without_secrets(shown(in_words(error)))
         print(f"This cannot be done: {words}. (python -X dev -m crawlsched.cli ... shows where.)", file=sys.stderr)
         return 1
 
-    return int(getattr(arguments, "exit_code", 0))  # what `check` has found is no failure of the command
+    return int(getattr(arguments, "exit_code", 0))  # a problem that `check` has found is no failure of the command
 
 
 def _nobody_reads() -> int:
@@ -125,7 +125,7 @@ def _nobody_reads() -> int:
 
 
 def _plain(value: Any) -> Any:
-    """Make what JSON has no word for (infinity, nan, numpy's numbers) into what it has."""
+    """Replace what JSON has no word for (infinity, nan, numpy's numbers)."""
     if isinstance(value, Mapping):
         return {str(key): _plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):

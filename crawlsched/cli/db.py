@@ -117,7 +117,7 @@ def restore(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _refuse_owned(target: Any) -> None:
-    """Refuse while a crawl runs: it would write on what it remembers of the database that was there before."""
+    """Refuse while a crawl runs: it would write what it remembers of the old database."""
     from sqlalchemy import inspect
 
     from crawlsched.store.lease import require_idle
@@ -186,7 +186,7 @@ def split(arguments: argparse.Namespace) -> dict[str, Any]:
 
     target = find_target(arguments)
     schema.check(target.database)
-    # What takes long is no sign that the server hangs.
+    # A long wait is no sign that the server hangs.
     with closing(Database(target.database, answer_within=None)) as database:
         done = split_collection(database, target.collection, arguments.n, target.settings.bandwidth)
     return {"collection": target.collection, **done}

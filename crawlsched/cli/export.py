@@ -20,7 +20,7 @@ _COUNTED_AT_ONCE = 10_000
 
 
 HELP = "write a collection to files"
-ABOUT = "pages.csv and visits.csv can be read by `crawlsched import`, on another machine or by another collection."
+ABOUT = "`crawlsched import` reads pages.csv and visits.csv, on another machine or in another collection."
 EXAMPLES = (
     "crawlsched export out/                                 # pages.csv, visits.csv and so on",
     "crawlsched export out/ --format jsonl.gz",

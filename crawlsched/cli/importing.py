@@ -31,7 +31,7 @@ _LEARNED_AT_ONCE = 20_000
 _WRONG_NAMED = 20
 _FORGETTINGS_NAMED = 5
 _LEARNED = ("log_likelihood", "estimator_state")
-# Seconds between two signs of life, while which no crawl starts.
+# Seconds between two signs of life, which keep crawls from starting.
 _HEARTBEAT = 5.0
 
 ABOUT = """\
@@ -167,7 +167,7 @@ def _page(line: UrlLine, page_of: "Callable[[UrlLine], FoundPage]", lines: UrlLi
 
 
 class _Visits:
-    """The visits of a file, as numbers side by side: as objects those of a million lines take 200 MB."""
+    """The visits of a file, as arrays: as objects those of a million lines take 200 MB."""
 
     def __init__(self) -> None:
         self.places: dict[str, int] = {}
@@ -265,7 +265,7 @@ def say(report: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-# Pages in one word to the crawl, and words that may wait for it: it reads them twice a second.
+# Pages in one command to the crawl, and commands that may wait for it: it reads them twice a second.
 _PAGES_AT_ONCE = 250
 _MOST_WAITING = 16
 _ANSWER_WITHIN = 60.0

@@ -32,7 +32,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         lists += [
             _stored(store, stores.settings_of(store), arguments.n, now) for store in stores if store not in running
         ]
-        # Each crawl has its own order, which is not only by what a page is worth now.
+        # Each crawl has its own order, which depends on more than what a page is worth now.
         together = heapq.merge(*lists, key=lambda page: (page.get("sent_at") is None, -page["crawl_value"]))
         found = {"collection": stores.name, "running": bool(running), "pages": list(islice(together, arguments.n))}
         if running:
@@ -43,7 +43,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _stored(store: "Store", settings: Settings, n: int, now: float) -> list[dict[str, Any]]:
-    """Return the pages that are worth most now, of all that are stored."""
+    """Return the stored pages that are worth most now."""
     import numpy as np
 
     best: list[tuple[float, int, float]] = []

@@ -132,8 +132,9 @@ _HEADINGS = {"change_rate": "changes", "n_changes": "found", "n_crawls": "visits
 _TIMES = ("first_seen", "crawled_at", "changed_at", "not_before")
 
 ABOUT = """\
-Columns are those of the table pages: url, host, state, importance, first_seen, crawled_at, changed_at, n_crawls,
-n_changes, n_errors, change_rate (changes a second), expected_freshness (when the row was written), undelivered ..."""
+Columns are those of the table pages: url, host, state, importance, first_seen, crawled_at,
+changed_at, n_crawls, n_changes, n_errors, change_rate (changes a second), expected_freshness
+(when the row was written), undelivered ..."""
 HELP = "list pages by conditions and in an order"
 EXAMPLES = (
     "crawlsched pages --where 'url ~ */news/*' --where 'crawled_at < now-2d' --order crawled_at",
@@ -183,7 +184,7 @@ def say(report: dict[str, Any]) -> str:
 
 def _said(name: str, value: Any, now: float) -> str:
     if name in _TIMES:
-        return say_past(value, now)
+        return say_past(value, now).rpartition(", ")[2]  # how long ago: the time itself takes 25 columns more
     if value is None:
         return "-"
     if name in ("change_rate", "change_rate_low", "change_rate_high"):

@@ -41,7 +41,7 @@ class CommandParser(argparse.ArgumentParser):
     def __init__(self, *args: Any, groups: Mapping[str, Sequence[str]] | None = None, **named: Any) -> None:
         self._groups = groups
         named.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
-        # Half an option's name is a mistake more often than it is a wish.
+        # An abbreviated option is more often a mistake than a wish.
         named.setdefault("allow_abbrev", False)
         super().__init__(*args, **named)
 
@@ -178,7 +178,7 @@ def matched(arguments: argparse.Namespace) -> tuple[str, str] | None:
 
 
 def reader(read: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Return what argparse reads a value with, so that a wrong one is answered with what it must be."""
+    """Return a reader for argparse that answers a wrong value with what it must be."""
 
     def read_text(text: str) -> Any:
         try:
@@ -207,7 +207,7 @@ def whole_number(least: int, most: int = 10**9) -> Callable[[str], int]:
 
 
 def confirm(question: str, *, is_meant: bool, refused: str) -> None:
-    """Ask somebody at a terminal, unless ``--yes`` was given; without a yes it raises an error."""
+    """Ask the user at a terminal, unless ``--yes`` was given; any answer but yes raises an error."""
     if is_meant:
         return
     if not sys.stdin.isatty():

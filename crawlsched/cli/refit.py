@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EXAMPLES", "HELP", "OPTIONS"]
 
-# Seconds between two signs of life, while which no crawl starts.
+# Seconds between two signs of life, which keep crawls from starting.
 _HEARTBEAT = 5.0
 
 
@@ -74,7 +74,7 @@ def _alone(stores: "Stores") -> "AbstractContextManager[object]":
             raise CrawlschedError(
                 f"Processes crawl the collection {stores.name!r}; end them all, for each keeps what it knows in memory."
             )
-        # As nobody's: the first claim ends it.
+        # Nobody's lease: the first claim ends it.
         store.lease = Lease(store.database, store.key, owner.token)
     return nullcontext()
 

@@ -24,7 +24,7 @@ __all__ = [
     "read_options",
 ]
 
-# Named here too: the simulation is loaded when it is run, which takes longer than most commands.
+# Named here too, since loading the simulation takes longer than most commands.
 POLICIES_HELP = (
     "round_robin, uniform, proportional, square_root, lds, poisson, harmonic, nutch, stormcrawler, greedy, greedy_cis, "
     "greedy_ncis, greedy_cis_plus, greedy_ncis_approx_1, greedy_ncis_approx_2, posterior, frontier"
@@ -146,7 +146,7 @@ def _summary(done: "Replayed") -> dict[str, Any]:
 
 
 def _further(done: "Replayed") -> dict[str, Any]:
-    """Return ages and delays, and what the picks of the frontier that crawls are worth beside brute force."""
+    """Return ages and delays, and how much the frontier's picks are worth beside those of brute force."""
     times = {name: None if math.isnan(value) else value for name, value in done.timeliness.items()}
     return times if done.worth is None or not done.worth.size else {**times, "worth": float(done.worth.mean())}
 

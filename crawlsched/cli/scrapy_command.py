@@ -34,7 +34,7 @@ class Command(ScrapyCommand):
         add_commands(parser)
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Apply -s from before and from after the command's name, and refuse what nobody understood."""
+        """Apply -s from before and after the command's name, and refuse arguments that are not understood."""
         if args:
             raise UsageError(f"unrecognized arguments: {' '.join(args)}")
         opts.set = [*opts.set, *getattr(opts, "set_here", [])]

@@ -46,7 +46,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
     from crawlsched.simulation.figures import FIGURES
 
     if arguments.figure == "list":
-        return {"figures": {name: f"{figure.title} ({figure.paper})" for name, figure in FIGURES.items()}}
+        return {"figures": {name: figure.title for name, figure in FIGURES.items()}}
     if arguments.figure not in FIGURES:
         raise CrawlschedError(f"FIGURE must be a name that `crawlsched simulate list` shows, got {arguments.figure!r}.")
     figure = FIGURES[arguments.figure]

@@ -36,7 +36,7 @@ OPTIONS = ()
 
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Fit everything that visits have found since the observations are kept."""
+    """Fit all observations that are kept."""
     with open_stores(arguments) as stores:
         found = [_of_store(store, is_one_of=len(stores.all)) for store in stores]
     together = {name: [row for one in found for row in one[name]] for name in ("sources", "sites", "parts")}
@@ -120,7 +120,7 @@ def _by_site(sources: list[Source], visits: dict[str, Any]) -> list[dict[str, An
 
 
 def _by_part(store: Store, sources: list[Source], visits: dict[str, Any]) -> list[dict[str, Any]]:
-    """Fit each source for each first directory of its pages' paths on each site, where there are several."""
+    """Fit each source for each site and first directory of its pages, where there are several."""
     import numpy as np
 
     from crawlsched.crawl.source_quality import quality

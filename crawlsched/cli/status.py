@@ -32,7 +32,7 @@ OPTIONS = ()
 
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Gather everything, of all shards where there are several."""
+    """Gather the status of all shards together."""
     now = time.time()
     with open_stores(arguments) as stores:
         parts = [_of_store(store, stores.settings_of(store), now) for store in stores]
@@ -95,7 +95,7 @@ def _of_store(store: "Store", settings: Settings, now: float) -> dict[str, Any]:
 
 
 def _counted(store: "Store") -> tuple[dict[str, Any], float | None]:
-    """Count the pages; of very many return what the newest plan counted, if there is one, and when that was."""
+    """Count the pages; of very many return the count of the newest plan, if there is one, and its time."""
     from crawlsched.pages import STATE_NAMES
     from crawlsched.store.records import last_plan
 
@@ -222,7 +222,7 @@ def _say_owner(owner: dict[str, Any] | None, now: float) -> str:
 
 
 def _say_sending(report: dict[str, Any], now: float) -> list[str]:
-    """Say when the last request went out: a crawl that lives and one that crawls are two things."""
+    """Say when the last request went out: a living crawl need not be sending."""
     if not (report["owner"] or {}).get("running"):
         paused = "  paused; the next crawl sends nothing until `crawlsched bandwidth resume`"
         return [paused] if report["paused_since"] else []
@@ -292,7 +292,7 @@ def _say_hosts(report: dict[str, Any]) -> list[str]:
 
 
 def _say_held_back(report: dict[str, Any]) -> list[str]:
-    """Say what does not reach the spider, and which of its callbacks need a look."""
+    """Say what does not reach the spider, and which callbacks need a look."""
     lines = list(report["growth"])
     for reason, hosts in sorted(report["withheld"].items()):
         if reason != "known":  # that is how it should be

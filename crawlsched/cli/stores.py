@@ -81,7 +81,7 @@ class Stores:
         from crawlsched.store import host_of
 
         first = self.of_host(host_of(url))
-        # A spider may give its requests a download slot, by which they are a host of their own, elsewhere.
+        # A request's download slot makes it a request of another host, perhaps in another shard.
         for store in [first, *(store for store in self.all if store is not first)]:
             if (page := find_page(store, url)) is not None:
                 return store, page
@@ -100,7 +100,7 @@ class Stores:
         for (store, _), number, is_running in zip(wanted, sent, running, strict=True):
             answer = commands.wait_for(store, number, max(until - time.monotonic(), 1.0)) if is_running else None
             if is_running and answer is None:
-                # Withdrawn, so that a crawl which starts tomorrow does not do it then.
+                # Withdrawn, so that a crawl which starts tomorrow does not carry it out.
                 commands.finish(store, number, {"error": "Nobody did it in time."}, time.time())
                 raise CrawlschedError(
                     f"The crawl of the collection {self.name!r} did not answer within {timeout:g} s, so nothing was "
@@ -123,7 +123,7 @@ def leased(store: "Store", command: str) -> "Iterator[Lease]":
 
 
 def n_shards_of(store: "Store") -> int | None:
-    """Return how many shards the collection has that this is, or is one of; None: it has none."""
+    """Return the number of shards of the collection to which this store belongs; None: it has none."""
     from crawlsched.store.lease import shards_of
 
     with store.database.reading() as connection:

@@ -218,7 +218,7 @@ def find_page(store: "Store", url: str) -> int | None:
 
 
 def not_found(store: "Store", url: str) -> UnknownPage:
-    """Return the error for an unknown URL: what forgot it, or which pages may be meant."""
+    """Return the error for an unknown URL: which command forgot it, or which pages may be meant."""
     if (stone := store.tombstones.covering(url)) is not None:
         return UnknownPage(url, store.name, forgotten=f"{why_forgotten(stone, time.time())}.")
     return UnknownPage(url, store.name, pages_like(store, url))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EXAMPLES", "HELP", "OPTIONS", "report_of"]
 
-# As many pages as a plan takes for its demand curve; of those with announcements, which take longer, an eighth.
+# As many pages as a plan takes for its demand curve; an eighth as many with announcements, which take longer.
 _SAMPLE, _OF_SIGNALLED = 4096, 8
 
 

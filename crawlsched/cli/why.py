@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EXAMPLES", "HELP", "OPTIONS", "report_of"]
 
-# An announcement is likely by a time if this number is expected until then: in two of five cases one has come.
+# An announcement is likely by the time at which this number is expected: in two of five cases one has come.
 _LIKELY = 0.5
 
 _HISTORY = ("first_seen", "crawled_at", "changed_at", "n_crawls", "n_changes", "n_errors", "n_signals_total")
@@ -49,7 +49,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def report_of(stores: Stores, url: str, n_visits: int, *, diff: bool = False) -> dict[str, Any]:
-    """Gather everything, of all pages that the URL has."""
+    """Gather the report of each page that the URL has."""
     now = time.time()
     store, page = stores.find_page(url)
     settings = stores.settings_of(store)
@@ -126,7 +126,7 @@ def _timing(
     patience = MAX_CRAWL_ROUNDS * n_pages / bandwidth if n_pages and bandwidth else math.inf
     round_ends = goes_at = now - explanation["elapsed"] + patience
     if bandwidth and round_ends < min(explanation["likely_time"], deadline):
-        # Such pages go in one slot of some, and others wait, too.
+        # Only one slot of several is for such pages, and others wait, too.
         goes_at = max(round_ends, now) + wait_after_rounds(waiting_since(store, now - patience), bandwidth)
     if rest_until > now and binds in ("value", "overdue"):
         binds = "host"
@@ -136,7 +136,7 @@ def _timing(
         next_at = now
     n_before = 0
     if binds == "value":
-        # Others wait, too: all that are worth more than what goes when none does.
+        # Others wait, too: all pages worth more than the one that goes when none of them may.
         n_worth_more = before(store, settings, max(explanation["crawl_value"], threshold), now)
         they_have_gone = now + (n_worth_more / bandwidth if bandwidth else 0.0)
         if they_have_gone >= next_at:
@@ -211,7 +211,7 @@ def _announced_by(store: "Store", page: int, first: int) -> dict[str, Any]:
         lastmod, n_announced = listed.get(source.source, (None, 0))
         said = {"kind": source.kind, "url": source.url, "name": named(source), "lastmod": lastmod}
         rows.append({**said, "n_announced": n_announced, **quality_of(source, visits)})
-    # Before the first announcement the planner's trust is a guess, and nothing that was learned.
+    # Before the first announcement the planner's trust is a guess: nothing was learned.
     is_heard = any(row["heard"] for row in rows)
     return {"announced_by": rows, **({} if is_heard else {"precision": None, "recall": None})}
 
@@ -284,7 +284,7 @@ def _say_announced(report: dict[str, Any], now: float) -> list[str]:
 def _say_lastmod(lastmod: float | None, now: float) -> str:
     if lastmod is None:
         return "without a date"
-    # Below zero is the mark of a text, whose changes count all the same.
+    # A value below zero marks a text, whose changes count all the same.
     return "with a date that cannot be read" if lastmod < 0.0 else f"dated {say_past(lastmod, now)}"
 
 
@@ -318,7 +318,7 @@ def _say_next(report: dict[str, Any], now: float) -> str:
 
 
 def _say_binds(report: dict[str, Any]) -> str:
-    """Say what decides; of a wait also what it is for."""
+    """Say what decides; for a wait, also what it waits for."""
     said = BINDS[report["binds"]]
     if report["binds"] != "not_before" or not report["visits"]:
         return said

@@ -15,12 +15,12 @@ __all__ = ["NumberColumn", "grown", "inserted", "zeros"]
 
 # Less than this is copied in a tenth of a millisecond.
 _LEAST = 2**20
-# How far ahead addresses are taken, at least, and how many times what is needed. They are no memory: the machine gives
-# that page by page when it is written to for the first time.
+# How far ahead addresses are reserved, at least, and how many times the need. The machine gives memory for them page by
+# page, at the first write.
 _AHEAD = 2**30
 _TIMES = 8
-# Columns of this size and more stand in large pages of the machine's memory: what is read here and there is found in
-# two thirds of the time. What is left at their ends does not, so that no more memory is taken.
+# Columns of this size and more stand in large pages of the machine's memory, in which scattered reads take two thirds
+# of the time. The rest at their ends does not, so that no more memory is taken.
 _LARGE, _LARGE_PAGE = 2**24, 2**21
 
 
@@ -96,7 +96,7 @@ _LOW = 2**_BITS - 1
 
 
 class NumberColumn:
-    """Whole numbers of pages: 2 bytes each, and 2 more once there is one that is 65,536 above the least.
+    """Whole numbers of pages: 2 bytes each, and 2 more once one is 65,536 above the least.
 
     Read by row numbers, a mask or a slice, and set by them, as an array of numpy would be; all O(1) a page.
 
@@ -126,7 +126,7 @@ class NumberColumn:
 
     def _set_halves(self, low: Halves, high: Halves) -> None:
         self.low, self.high = low, high
-        # Numpy's own, where that is all there is to it: some are asked for several times in a slot of ten microseconds.
+        # Numpy's own methods where they suffice: some are called several times in a slot of ten microseconds.
         self.item: Callable[[int], int] = self._item if high.size or self._empty else low.item
 
     def __len__(self) -> int:

@@ -13,7 +13,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n")
 
 
 def packed(text: str, max_bytes: int) -> bytes:
-    """Compress a text to at most `max_bytes` bytes; of a longer one the beginning is kept.
+    """Compress a text to at most `max_bytes` bytes; a longer one loses its end.
 
     Examples
     --------

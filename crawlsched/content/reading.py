@@ -1,4 +1,4 @@
-"""Reading a response: from its bytes to what of them counts; runs in a thread where the body is large."""
+"""Reading a response: from its bytes to the content that counts; runs in a thread where the body is large."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from crawlsched.content.kept_texts import packed
 
 __all__ = ["MOST_TEXT_BYTES", "Body", "Content", "compare", "is_current", "is_quick", "read_content"]
 
-#: So much of a page's text is read to see whether it has changed, unpacked. What is no text is compared whole.
+#: How much of a page's text is read, unpacked, to see whether it has changed. What is no text is compared whole.
 MOST_TEXT_BYTES = 4_000_000
 # Larger bodies are read in a thread, so that the slot clock is not held up: of nothing but tags this takes 12 ms. For
 # smaller ones the hand-over to a thread costs as much as the work.
@@ -75,7 +75,7 @@ def read_content(
 
 
 def compare(content: Content, given: bytes, first: Content | None) -> Content:
-    """Compare content to the packed trace of what its reader got, and to the `first` of two fetches, for who judges it.
+    """Compare content to the packed trace of what its reader got, and to the `first` of two fetches, for the verdict.
 
     >>> one, two = (read_content(Body(text, "text/html", None, "http://a/"), Recipe()) for text in (b"Tea", b"Milk"))
     >>> compare(two, one.seen.trace.packed(), None) is two

@@ -26,16 +26,15 @@ __all__ = [
     "judge_status",
 ]
 
-#: How much of a page is another one: the share of its blocks that are new or gone, None where the recipe has no blocks;
-#: and the share of three-word phrases that its text and the one before have in common, of all that either has.
-#: Two times None where it is not known.
+#: How much a page has changed: the share of its blocks that are new or gone (None where the recipe has no blocks), and
+#: the share of three-word phrases that both texts have, of all that either has. Both are None where nothing is known.
 Size = tuple[float | None, float | None]
 #: ETag and Last-Modified of a response.
 Validators = tuple[str | None, str | None]
 
 _DIGEST = 8  # bytes of a digest that the history keeps
 _MOST_HISTORY = 8
-# Where a recipe has no blocks, whatever is another content is a change.
+# Where a recipe has no blocks, any other content is a change.
 _ANY_OTHER = Finding(True, True, "page", changed_share=None)
 _OUTCOMES = {
     **dict.fromkeys((404, 410), Outcome.GONE),
@@ -45,7 +44,7 @@ _OUTCOMES = {
 
 
 class DeliveryKind(StrEnum):
-    """As what a response goes to the spider."""
+    """How a response goes to the spider."""
 
     #: As content that is new, or has changed.
     CHANGED = "changed"
@@ -126,8 +125,8 @@ class Circumstances(NamedTuple):
 def judge_status(status: int, *, is_known: bool = False, is_believed: bool = False) -> Verdict:
     """Judge a response without content.
 
-    Of a 304 it counts whether something was kept of the page's content (`is_known`), and whether validators without a
-    known lie brought it (`is_believed`).
+    A 304 counts if something was kept of the page's content (`is_known`), and if no known lie taints its validators
+    (`is_believed`).
 
     Examples
     --------
@@ -142,7 +141,7 @@ def judge_status(status: int, *, is_known: bool = False, is_believed: bool = Fal
 def judge_cut_short(facts: PageFacts, around: Circumstances, *, is_again: bool) -> Verdict:
     """Judge a body that was cut short: it is no evidence.
 
-    The spider gets it where the page was never delivered, once, or where a delivery is owed.
+    The spider gets it once where the page was never delivered, or where a delivery is owed.
     """
     is_first = facts.fingerprint is None and facts.pending_fingerprint is None and not is_again
     if not (is_first or around.owed or around.delivers_unchanged):
@@ -204,7 +203,7 @@ def _of_content(facts: PageFacts, content: Content, validators: Validators, arou
             return _told(facts_now, content, False, "page", _history(facts))
         reason = finding.reason
         if not reason and first is not None and _digest(first) in _history(facts)[:-1]:
-            reason = "flapping"  # what came first was an earlier content, and at once this one came again
+            reason = "flapping"  # the first fetch got an earlier content, and the second one at once this content again
         kept = _kept(facts_now, content, _history(facts)) if reason == "template" else facts_now
         size = _size(facts, content, finding) if reason else (None, None)
         return _withheld(kept, False, reason, finding.ignored, size)

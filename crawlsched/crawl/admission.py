@@ -1,4 +1,4 @@
-"""Pages and sources come in: a request names a new page, or says something new of one that is known already."""
+"""Pages and sources come in: a request names a new page, or brings news of a known one."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Admission:
 
     def __post_init__(self) -> None:
         self._settings, self._count = self.collection.settings, self.collection.count
-        # By shard, pages that were stated while `weigh_all` goes on, which may have read them before.
+        # By shard: pages stated while `weigh_all` goes on, which may have read them before that.
         self._stated_meanwhile: dict[int, set[int]] = {}
         self._said_too_many = self._said_credentials = False
         self._passed: set[int] = set()  # pages of start() for which another request of this run has gone out
@@ -96,14 +96,14 @@ class Admission:
         pages = self.collection.planner.pages
         marks = pages.marks.item(page)
         if page == asked.found_on and not asked.again and not marks & BY_START:
-            # A page that links to itself: Scrapy's filter, which knows it, would have refused the request.
+            # A page that links to itself: Scrapy's filter knows it, and would have refused the request.
             return self._known(asked, now), page
-        # A site has named it, or an earlier run: nobody has visited it, and this is the first request of this run.
+        # A site or an earlier run has named it: nobody has visited it, and this is the first request of this run.
         is_first = pages.state.item(page) == NEW and not marks & AWAITED
         is_claimed = bool(marks & (BY_START | AWAITED))  # by another request of this run
         again = asked.again or self._is_new_to_filter(page, marks, asked)
         goes_itself = again and not is_first and (is_claimed or not asked.is_start)
-        # Of a page that nobody has visited the first request of a run counts, as Scrapy's filter lets the first pass.
+        # For a page that nobody has visited, a run's first request counts, as Scrapy's filter lets it pass.
         stays = (goes_itself and is_claimed) or (pages.state.item(page) == NEW and not is_first)
         self._take_over(page, asked, now, stays=stays, is_news=not (is_first or goes_itself))
         if asked.is_start:
@@ -183,7 +183,7 @@ class Admission:
     def _take_over(self, page: int, asked: PageRequest, now: float, *, stays: bool, is_news: bool) -> None:
         """Give a page the template of its newest request, and note other data as news of the page.
 
-        A request that goes itself brings its data to the callback: at the page's next visit they are no news.
+        A request that goes itself brings its data to the callback, so they are no news at the next visit.
         """
         digest, known = asked.digest, self.collection.planner.pages.request_digest.item(page)
         is_other = known != digest and not stays
@@ -371,13 +371,13 @@ class Admission:
                 self.collection.unsaved.source(source, now)
 
 
-# Pages that CRAWLSCHED_IMPORTANCE is asked about between two looks at the clock, and those read for it at once.
+# How many pages CRAWLSCHED_IMPORTANCE weighs between two looks at the clock, and how many are read for it at once.
 _WEIGHED_AT_ONCE = 16
 _READ_AT_ONCE = 4_000
 
 
 def checked(importance: float, url: str) -> float:
-    """Return an importance as a number; 1, with a word in the log, where it is none."""
+    """Return an importance as a number; if it is none, return 1 and log that."""
     try:
         number = float(importance)
     except (TypeError, ValueError):

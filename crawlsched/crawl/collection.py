@@ -43,17 +43,17 @@ __all__ = ["FLUSH_INTERVAL", "Collection", "FactsCache", "FoundPage"]
 logger = logging.getLogger(__name__)
 
 
-# Dispatching stops while something has waited for the store for so long; the slot clock pays back up to a second.
+# Dispatching stops while a change has waited this long for the store; the slot clock pays back up to a second.
 _LONGEST_UNSAVED = 2.0
-#: How often what happened is written down, seconds; a crash forgets at most this and 0.2 s.
+#: Seconds between two writes; a crash forgets at most this and 0.2 s of what happened.
 FLUSH_INTERVAL = 0.3
-# The share of visits without If-None-Match and If-Modified-Since, to see whether they move when the page does.
+# The share of visits without If-None-Match and If-Modified-Since, which test whether validators move with the page.
 _VALIDATOR_TRIALS = 0.1
 # The facts of pages likely to be picked within these seconds are read ahead.
 _READ_AHEAD_SECONDS, _READ_AHEAD_EVERY = 1.5, 0.7
 _READ_AHEAD_LEAST = 64
 _READ_AHEAD_MOST = 1_500
-# So many pages are read together where one was not foreseen.
+# How many pages are read together where one was not foreseen.
 _READ_TOGETHER = 32
 # At the end: seconds for work in the other thread, for what is left to write, and for each answer of the database.
 _LAST_WORK_ASIDE = 5.0
@@ -115,23 +115,23 @@ class Collection:
         self.validators = ValidatorTrials(rng, 0.0 if settings.conditional_requests == "always" else _VALIDATOR_TRIALS)
         self.wrong_pages = WrongPages(rng, enabled="wrong_page" in settings.withhold)
         self.withheld = Withheld(settings.withhold)
-        #: Pages that requests of this run have made, and that have not ended yet.
+        #: Pages that this run's requests have made, and whose requests have not ended.
         self.n_awaited = 0
-        #: The hosts most of whose pages fail: since when, and how.
+        #: The hosts of which most pages fail: since when, and how.
         self.failing_hosts: dict[int, dict[str, Any]] = {}
         self.lease: Lease
-        #: What has something to do between the last write and the end of the lease.
+        #: What acts between the last write and the end of the lease.
         self.before_release: list[Callable[[], object]] = []
         self.count = count
         self.request_fingerprint = request_fingerprint
         self.spider = spider
         self.fingerprinter = fingerprinter
         self._read_ahead_at = -np.inf
-        # A page whose turn has come while the store could not be asked for what its request is made of.
+        # A page's turn has come, but the store could not be asked for the parts of its request.
         self._unread: int | None = None
         self._not_submitted: list[tuple[Store, Batch]] = []
         self._n_written = 0
-        #: What was not written any more, of shards that are another process's now.
+        #: What was left unwritten of shards that another process has now.
         self.left_out: deque[Batch] = deque()
 
     # -- opening and closing
@@ -229,8 +229,8 @@ class Collection:
         """Return what is needed to make a page's request and to judge its response."""
         facts = self.facts.get(page)
         if facts is None:
-            # Reading ahead did not foresee this page. Those that are likely to be next come with it: a row takes a
-            # tenth of what a statement does.
+            # Reading ahead did not foresee this page. The likely next ones come with it: a row takes a tenth of a
+            # statement's time.
             likely = self.planner.peek(self.planner.now, _READ_TOGETHER).tolist()
             others = [other for other in likely if other != page and other not in self.facts]
             shard = self.shards.of_page(page)
@@ -326,7 +326,7 @@ class Collection:
                 self.unsaved.page(page, now)
 
     def keep_learned(self, page: int, url: str, recipe: str, now: float) -> None:
-        """Write down what was learned of a page's template and site, if it is much more than was written."""
+        """Write down what was learned of a page's template and site, if it has grown much since the last write."""
         shard = self.shards.of_page(page)
         for name, data in self.learned.to_write(url, recipe):
             if shard is not None:
@@ -345,7 +345,7 @@ class Collection:
             self.aside.run("reading what the next visit needs", self._reading([self._unread]), self._read_again)
             return
         if now - self._read_ahead_at < _READ_AHEAD_EVERY or len(self.facts) >= self.planner.pages.n:
-            return  # which pages these are takes longer than all else of a flush; or all facts are here
+            return  # choosing these pages takes longer than all else of a flush; or all facts are here
         self._read_ahead_at = now
         pages = [page for page in self.planner.peek(now, wanted).tolist() if page not in self.facts]
         if pages:
@@ -388,7 +388,7 @@ class Collection:
 
     @property
     def n_written(self) -> int:
-        """How many batches are known to be written, of those before the one that is being collected (`unsaved`)."""
+        """How many batches are known to be written, of those before the one being collected (`unsaved`)."""
         if not self._not_submitted and not self.write_behind.in_flight:
             self._n_written = self.unsaved.number - 1
         return self._n_written
@@ -401,8 +401,8 @@ class Collection:
         return self._unread is not None or self.unsaved_for(now) > _LONGEST_UNSAVED + FLUSH_INTERVAL
 
     def unsaved_for(self, now: float) -> float:
-        """For how many seconds the oldest of what is not written yet has waited; 0: there is nothing."""
-        # What is not handed over yet counts, too: a crawl that cannot hand over learns nothing that stays.
+        """For how many seconds the oldest unwritten change has waited; 0: all is written."""
+        # Changes that are not handed over count, too: a crawl that cannot hand over learns nothing that stays.
         waiting = (
             *(self.unsaved.since, self.write_behind.oldest_unsaved_at),
             *(batch.since for _, batch in self._not_submitted),

@@ -37,7 +37,7 @@ _IMPORTED_AT_ONCE = 16
 
 
 def obey_pending(refresher: Refresher, shard: Shard) -> None:
-    """Do what the command line has asked who has a shard; the database is read beside the crawling thread."""
+    """Do what the command line has asked the owner of a shard; the database is read beside the crawling thread."""
     collection = refresher.collection
     collection.aside.collect()
 
@@ -197,7 +197,7 @@ def _poll(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answer:
 
 
 def _forget(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answer: _Answer) -> None:
-    """Take the pages out of memory, then out of the store; finding and deleting them is done beside this thread."""
+    """Take the pages out of memory, then out of the store; another thread finds and deletes them."""
     collection = refresher.collection
     store, kind, value, began_at = shard.store, arguments["kind"], arguments["value"], refresher.clock()
     if kind not in FORGET_KINDS or not isinstance(value, str):
@@ -209,7 +209,7 @@ def _forget(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answe
         collection.aside.run(f"deleting {value} ({shard.number})", delete, deleted)
 
     def delete() -> NDArray[np.int64]:
-        # What was written of a page after it is gone would be kept under its number.
+        # Rows written for a page after it is gone would stay under its number.
         collection.write_behind.drain(_LONGEST_DRAIN)
         return store.forgetting.forget(kind, value, began_at)
 

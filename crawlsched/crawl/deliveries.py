@@ -19,7 +19,7 @@ __all__ = ["Delivery", "DeliveryBook"]
 
 logger = logging.getLogger(__name__)
 
-# A page whose callback fails again and again is tried after so many seconds at last.
+# The longest wait, in seconds, before a page whose callback fails again and again is tried.
 _LONGEST_WAIT = 86_400.0
 
 
@@ -85,7 +85,7 @@ class DeliveryBook:
             self._one_pass.released(page, now)
 
     def moved(self, old: int, new: int, now: float) -> None:
-        """An old address leads to a page: what was asked for there is given by that page, for start() once a run."""
+        """An old address leads to a page, which gives what was asked for there, for start() once a run."""
         marks = self._marks.item(old)
         owed = marks & OWED
         if new in self._started:
@@ -105,11 +105,11 @@ class DeliveryBook:
         return owed
 
     def wants_content(self, page: int) -> bool:
-        """Whether a visit has to bring content, changed or not: a 304 has nothing for a callback."""
+        """Whether a visit has to bring content, changed or not: a 304 gives a callback nothing."""
         return self._circumstances.delivers_unchanged or bool(self.owed(page))
 
     def circumstances(self, page: int) -> Circumstances:
-        """Return what a verdict on a page has to know of its deliveries, and of what the settings say of them."""
+        """Return what a verdict needs to know of a page's deliveries, and of their settings."""
         others = self._of_page.get(page, ())
         return self._circumstances._replace(
             owed=self.owed(page),
@@ -214,7 +214,7 @@ class DeliveryBook:
                 self._delivered(delivery, now)
 
     def taken_out(self, token: object) -> Delivery | None:
-        """End a delivery without a word; return it."""
+        """End a delivery without a count; return it."""
         delivery = self._open.pop(token, None) if isinstance(token, int) else None
         if delivery is not None and delivery.page >= 0:
             others = self._of_page[delivery.page]
@@ -234,7 +234,7 @@ class DeliveryBook:
         if delivery.digest is not None and delivery.digest != facts.fingerprint:
             kind = "new" if facts.fingerprint is None else "changed"
             self._collection.unsaved.feed(page, now, kind, delivery.observation)
-        # What was seen since is another delivery's.
+        # A change seen since then belongs to another delivery.
         if facts.pending_fingerprint is not None and facts.pending_fingerprint == delivery.digest:
             self._collection.put_facts(facts._replace(fingerprint=delivery.digest, pending_fingerprint=None), now)
         if delivery.owed & START and facts.fingerprint is not None and 0 < delivery.n_yielded == delivery.n_known:
@@ -260,7 +260,7 @@ class DeliveryBook:
         self._count("crawlsched/undelivered")
 
     def not_the_page(self, token: object, url: str, now: float) -> None:
-        """The callback says that a response is not the page it should be: nothing of it counts."""
+        """The callback says that a response is not the page: nothing of it counts."""
         self._count("crawlsched/not_the_page")
         self._collection.withheld.note(host_of(url), "not_the_page", url, now)
         delivery = self.taken_out(token)

@@ -21,7 +21,7 @@ __all__ = ["Dispatcher"]
 
 # While pages get their first copies, a source is read again only after this number of its intervals.
 _INTERVALS_DURING_FIRST_CRAWLS = 8
-# A page whose credentials were struck out waits for so many seconds, and then again.
+# A page whose credentials were struck out waits for these seconds, again and again.
 _WITHOUT_CREDENTIALS = 86_400.0
 # No slot goes through more pages than this that cannot be sent for.
 _TRIES = 20
@@ -51,7 +51,7 @@ class Dispatcher:
         self._count = collection.count
 
     def warm_up(self) -> None:
-        """Read a page of nothing: the first reading takes ten times as long as the next, for what it loads."""
+        """Read an empty page: the first reading takes ten times as long as the next, since it loads modules."""
         read_content(Body(b"<p>", "text/html", None, ""), self._recipes.of(""))
 
     def next_page(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, PageFacts] | None:
@@ -140,7 +140,7 @@ class Dispatcher:
     def next_source(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, Source] | None:
         """Return a sitemap that is due, and begin its visit."""
         collection = self._collection
-        # What a source that was read lately may bring is worth less than the first copies that others wait for.
+        # A source that was read lately may bring less than the waiting first copies are worth.
         least = now - _INTERVALS_DURING_FIRST_CRAWLS * collection.sources.interval
         waits = bool(collection.planner.frontier.new)
         number = collection.sources.next_due(
@@ -187,8 +187,8 @@ class Dispatcher:
             return source.etag, source.last_modified
         facts = self._collection.facts_of(visit.page)
         recipe = self._recipes.of(facts.url, meant_for(facts.template_data))
-        # A change that has not been delivered must come back as content, and so must the second fetch of a probe; and
-        # another recipe has to see it, too.
+        # An undelivered change and the second fetch of a probe must come back as content, and so must a page that has
+        # another recipe now.
         if facts.pending_fingerprint is not None or facts.fingerprint is None or visit.probe is not None:
             return None, None
         if self._book.wants_content(visit.page) or not is_current(facts.recipe, recipe):
@@ -196,7 +196,7 @@ class Dispatcher:
         return self._collection.validators.to_send(visit.host, facts.etag, facts.last_modified)
 
     def is_asked_for(self, visit: Visit) -> bool:
-        """Whether a visit is what the spider asked for itself in this run, and no later one of the same page."""
+        """Whether the spider itself asked for this visit in this run, and it is no later one of the same page."""
         pages = self._collection.planner.pages
         return pages.crawled_at.item(visit.page) == -inf or bool(pages.marks.item(visit.page) & START)
 
@@ -213,7 +213,7 @@ class Dispatcher:
         address = None
         if visit.probe is not None and visit.probe.impossible_url is not None:
             address = body.url
-            # By the URL of the page that may have been replaced, so that the two can be compared.
+            # With the URL of the page that may have been replaced, so that the two can be compared.
             body, recipe = body._replace(url=visit.probe.first.url), self._recipes.of(visit.probe.first.url, meant)
             before, given = None, b""
         text_bytes = self._collection.settings.kept_text_bytes

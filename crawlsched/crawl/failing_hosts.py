@@ -1,4 +1,4 @@
-"""Hosts most of whose pages fail: said when it begins and when it ends, and their pages are asked when one is back."""
+"""Hosts of which most pages fail: the log names the beginning and the end, and pages are asked for when one is back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures for whoever watches: a sample a minute, gathered between the slots and written in the other thread."""
+"""Figures for operators: a sample a minute, gathered between the slots and written in the other thread."""
 
 from __future__ import annotations
 

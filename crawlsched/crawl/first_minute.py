@@ -13,7 +13,7 @@ __all__ = ["FIRST_MINUTE", "beginning", "minute"]
 FIRST_MINUTE = 60.0
 # Outcomes of visits that found no page.
 _FAILED = ("error", "refused", "gone", "wrong", "dropped")
-# Of the slots; less than this is not worth a word.
+# A smaller share of the slots is not worth a word.
 _WORTH_TELLING = 0.05
 
 
@@ -40,7 +40,7 @@ def beginning(
 
 
 def minute(stats: Mapping[str, Any], n_pages: int, n_copies: int, n_withheld: int) -> str:
-    """Say what the first minute was spent on, and what keeps the rest of the bandwidth from being used.
+    """Say what the first minute was spent on, and what leaves bandwidth unused.
 
     >>> slots = {"used": 280, "no_free_host": 20}
     >>> print(minute({f"crawlsched/slots/{name}": n for name, n in slots.items()}, 900, 250, 0))

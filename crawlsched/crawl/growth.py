@@ -17,9 +17,9 @@ logger = logging.getLogger(__name__)
 _ROUNDS, _SHORTEST, _LONGEST = 10, 20.0, 3600.0
 # What is found and what is crawled are in balance up to this ratio.
 _BALANCE = 1.25
-# Fewer new URLs, and fewer pages that are the same, are nothing to speak of.
+# Fewer new URLs, or fewer equal pages, are not worth a warning.
 _FEWEST, _FEWEST_SAME = 100, 20
-# Places, parameters and URLs without them that are remembered, each of a round, and contents.
+# How many places, parameters and URLs without them are remembered, each of a round, and how many contents.
 _MOST = 10_000
 
 
@@ -31,7 +31,7 @@ class _Round:
         self.found = self.first_copies = 0
         self.places = Counter[str]()
         self.examples: dict[str, str] = {}
-        # By host and parameter the URLs found, and what is left of them without it.
+        # By host and parameter: the URLs found, and their forms without it.
         self.with_parameter, self.rests = Counter[tuple[str, str]](), dict[tuple[str, str], set[str]]()
         self.n_rests = 0
 
@@ -60,8 +60,8 @@ class Growth:
         self.n_first_copies = 0  # pages that brought content for the first time
         self._said: set[str] = set()
         self._rounds = deque([_Round(now, 0)], maxlen=_ROUNDS)
-        # The newest content of URLs without one of their parameters; first copies by host and parameter, and those of
-        # them that brought what the URL without it had brought.
+        # The newest content of URLs without one of their parameters; then first copies by host and parameter, and how
+        # many of them equalled the URL without it.
         self._contents: OrderedDict[str, bytes] = OrderedDict()
         self._first_copies, self._same = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
 
@@ -120,8 +120,8 @@ class Growth:
 
     def _of_a_place(self, now: float) -> dict[str, str]:
         found, first_copies = (sum(getattr(each, name) for each in self._rounds) for name in ("found", "first_copies"))
-        # In a chain, where each page leads to the next, as many pages are crawled as are found. What tells it is that
-        # the collection has doubled.
+        # In a chain, where each page leads to the next, as many pages are crawled as are found. The doubled collection
+        # shows that.
         is_twice = found >= self._rounds[0].n_pages and _BALANCE * found >= first_copies
         outgrows = found > _BALANCE * first_copies or is_twice
         places = sum((each.places for each in self._rounds), Counter[str]())

@@ -13,7 +13,7 @@ __all__ = ["Guard", "Watchdog"]
 
 logger = logging.getLogger(__name__)
 
-# What fails this often in a row, and for these seconds, will not come right by itself.
+# A task that fails this often in a row, and for these seconds, will not recover by itself.
 _HOPELESS_FAILURES = 5
 _HOPELESS_SECONDS = 10.0
 
@@ -51,7 +51,7 @@ class Guard:
         return True
 
     def worked(self, name: str) -> None:
-        """Something that may have failed before went well."""
+        """A task that may have failed before went well."""
         if self._episodes and name in self._episodes:
             _, failures = self._episodes.pop(name)
             logger.warning("%s works again after %d failures.", _capital(name), failures)

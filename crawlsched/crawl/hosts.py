@@ -13,9 +13,9 @@ from crawlsched.columns.array_types import FloatArray
 
 __all__ = ["Hosts", "retry_after"]
 
-# A host whose last answers were so many errors, and nothing else, fails as a whole. They have to be of so many rounds,
-# since what is in the air at one moment fails together. It rests for this part of the time for which it has failed, up
-# to so many seconds: after an outage of an hour it is asked again within four minutes.
+# A host fails as a whole after this many errors in a row. They must be of this many rounds: requests in the air at one
+# moment fail together. It rests for this share of the time for which it has failed, and for these seconds at most:
+# after an outage of an hour it is asked again within four minutes.
 _FAILS_FROM, _ROUNDS = 8, 3
 _REST, _LONGEST_REST = 1 / 16, 3600.0
 
@@ -65,16 +65,17 @@ class Hosts:
         # Where shards share their hosts, one may be loaded in a thread.
         self._adding = threading.Lock()
         self._rest_until: dict[int, float] = {}
-        # By host that fails: errors in a row, when the last one that counted came, and until when the host rests.
+        # By failing host: errors in a row, when the last one that counted came, and until when the host rests.
         self._errors: dict[int, _Errors] = {}
-        # Of the bandwidth, at most: by name, and of hosts that have one by number.
+        # The largest shares of the bandwidth: by host name, and by number for hosts that have one.
         self._shares = dict(shares or {})
         self._share: dict[int, float] = {}
         # When each host with a share or a Crawl-delay may be asked again.
         self._due: dict[int, float] = {}
-        #: Says of a host whether another process is about to ask it, and this one begins nothing more; None: of none.
+        #: Tells whether another process is about to ask a host, so that this one begins nothing more; None: it is so
+        #: for no host.
         self.is_leaving: Callable[[int], bool] | None = None
-        #: Seconds between two requests to any host, which somebody else sees to: DOWNLOAD_DELAY.
+        #: DOWNLOAD_DELAY: seconds between two requests to any host, which Scrapy keeps.
         self.least_delay = 0.0
         #: Crawls per second; `shares` are shares of it.
         self.bandwidth = 0.0
@@ -120,7 +121,7 @@ class Hosts:
         self._errors[host] = _Errors(n, n_rounds, since, now if is_next or rest else before.heard_at, rest, now + rest)
 
     def failed_before(self, host: int, since: float, wait: float) -> None:
-        """A host has failed since then when the last crawl ended: at first it is asked for one page."""
+        """When the last crawl ended, a host had failed since this time: at first it is asked for one page."""
         self._errors[host] = _Errors(_FAILS_FROM, _ROUNDS, since, float("-inf"), wait, float("-inf"))
 
     def fails(self, host: int) -> bool:
@@ -167,9 +168,9 @@ class Hosts:
         return min(1.0 / seconds if seconds else np.inf, self._share.get(host, np.inf) * self.bandwidth)
 
     def asked(self, host: int, now: float) -> None:
-        """A request goes to this host now; one that has failed is asked for one page, and for more when that came."""
+        """A request goes to this host now; a failing host is asked for one page, and for more once that came."""
         if self._share and (share := self._share.get(host)) is not None and self.bandwidth:
-            # What falls between two slots is made up for by the next.
+            # The next slot makes up for what falls between two slots.
             pause = 1.0 / (share * self.bandwidth)
             self._due[host] = max(self._due.get(host, now), now - pause) + pause
         if host in self.crawl_delay:
@@ -180,7 +181,7 @@ class Hosts:
     def free_at(self, host: int, now: float, *, has_begun: bool = False) -> float:
         """Return the earliest time at which the host may be asked, as far as its own wishes go; `now` if it may be.
 
-        One that `is_leaving` is asked for what has begun only, such as the page that a redirect leads to.
+        A host that `is_leaving` is asked only for visits under way, such as the page that a redirect leads to.
         """
         if self.is_leaving is not None and not has_begun and self.is_leaving(host):
             return float("inf")

@@ -70,7 +70,7 @@ class Import:
     def take(self, named: Sequence[FoundPage], histories: Histories | None = None) -> None:
         """Take in some thousands of distinct pages, or weigh those that are known; learn from other crawlers' visits.
 
-        The rows of `histories` are places in `named`. What a history has seen last counts as the copy.
+        The rows of `histories` are places in `named`. The last content of a history counts as the copy.
         """
         self.counts["pages"] += len(named)
         for name, n in self._crawl.admission.named(named, self._now).items():
@@ -140,9 +140,9 @@ class Histories(NamedTuple):
         changed: NDArray[np.int8],
         digest: NDArray[np.int64] | None = None,
     ) -> Histories:
-        """Sort visits; of several of a page at the same time the first one counts.
+        """Sort visits; of a page's visits at the same time the first one counts.
 
-        Where `changed` is not known, a `digest` that differs from the one before says it; 0: not known.
+        Where `changed` is not known, a `digest` unlike the one before shows a change; 0: not known.
 
         >>> time, unknown = np.array([9.0, 5.0, 3.0]), np.full(3, -1, np.int8)
         >>> found = Histories.of(np.array([1, 0, 1]), time, unknown, np.array([7, 7, 8]))
@@ -190,7 +190,7 @@ class Histories(NamedTuple):
 
     @property
     def is_known(self) -> NDArray[np.bool_]:
-        """Of which visits is known whether the page had changed; there is nothing to compare a first one with."""
+        """Which visits tell whether the page had changed; a first one has nothing to be compared with."""
         return (self.changed >= 0) & ~self.is_first
 
 
@@ -200,7 +200,7 @@ def _teach(planner: Planner, pages: NDArray[np.intp], visits: Histories) -> None
     teach = np.flatnonzero(visits.is_known)
     row, elapsed, changed = visits.row[teach], visits.elapsed[teach], visits.changed[teach] == 1
     _, start, count = np.unique(row, return_index=True, return_counts=True)
-    # What the first visits of all pages teach, then the second ones, and so on.
+    # All pages' first visits teach first, then their second ones, and so on.
     for number in range(int(count.max(initial=0))):
         at = start[count > number] + number
         posterior.update(row[at], elapsed[at], changed[at])

@@ -1,4 +1,4 @@
-"""What is known of templates and sites, in memory: that of those that are likely to be needed next."""
+"""What is known of templates and sites, in memory: of those that are likely to be needed next."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Learned:
     def to_write(self, url: str, recipe: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """Yield what has been learned of a page's template and site, for the store.
 
-        It is written when it has grown by a tenth: a crawl that is killed forgets that much of it.
+        It is written when it has grown by a tenth: a killed crawl forgets as much.
         """
         for name in template_and_site(url, recipe):
             known = self._known.get(name)
@@ -83,8 +83,8 @@ def places_of(read: Callable[[str], Mapping[str, Any] | None], names: Iterable[s
 def template_and_site(url: str, recipe: str) -> tuple[str, str]:
     """Return the names by which a page's template and site are kept.
 
-    Of one template are pages of a site whose folders have the same pattern: numbers are ``#``, names of several words
-    ``*``. It is only a guess; pages that look alike may be of several templates, which costs a probe for each.
+    Pages of a site are of one template if their folders have the same pattern: numbers are ``#``, names of several
+    words ``*``. It is only a guess; pages that look alike may be of several templates, which costs a probe for each.
 
     >>> template_and_site("https://example.com/news/2026/tea-is-back?page=2", "blocks/6")
     ('example.com/https/news/#/*', '//example.com https blocks/6')

@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 Block = dict[str, NDArray[Any]]
 
 _LOADED_AT_ONCE = 5_000
-# A collection without a copy has nothing to keep fresh: the slots of these seconds may all go to first copies.
+# A collection without a copy has nothing to keep fresh: all slots of these seconds may go to first copies.
 _BEGINNING = 15.0
 
 
@@ -43,7 +43,7 @@ def planner_for(
     if name != "posterior":
         # How often pages change is not known before the first plan: once in a day is a guess.
         learned = LearnedRates(name, 0, 1.0 / DAY, dict(parameters))
-    # At once for all pages; which rule is that of a page that is loaded is known when its URL has been read.
+    # At once for all pages; the rule of a loaded page is known only when its URL has been read.
     for_all = next((rule for rule in settings.pages if rule.where == "*"), PageRule("*"))
     planner = Planner(
         settings.bandwidth,

@@ -17,7 +17,7 @@ _T = TypeVar("_T")
 _GAP = 0.88
 # The time of a host's request is remembered for these seconds, once this number of hosts has been asked.
 _LONGEST_DISTANCE = 600.0
-# The requests of these seconds, and one more, may wait for the pace.
+# As many requests as these seconds have, and one more, may wait for the pace.
 _MOST_WAITING = 0.1
 _ROOM = 1_000
 
@@ -25,8 +25,8 @@ _ROOM = 1_000
 class Pace:
     """The least distance between two requests: in any second at most ``1.25 * rate + 1`` are sent.
 
-    The slot clock keeps the long run exact; this keeps what it let go from being sent in a burst, after a name server,
-    a robots.txt or a middleware has held it up.
+    The slot clock keeps the long run exact. This keeps requests that a name server, a robots.txt or a middleware has
+    held up from leaving in a burst.
 
     Examples
     --------
@@ -64,7 +64,7 @@ class Pace:
 
 
 class Line(Generic[_T]):
-    """What waits to be sent, in its order; what waits for its own host lets others pass.
+    """Requests that wait to be sent, in their order; one that waits for its own host lets others pass.
 
     Examples
     --------
@@ -92,7 +92,7 @@ class Line(Generic[_T]):
         self._waiting.append((what, host, distance))
 
     def passes(self, now: float, host: str, distance: float = 0.0) -> bool:
-        """Count as sent what comes while nothing waits, if it may be sent now; return whether it may."""
+        """Count a request as sent if nothing waits and it may go now; return whether it may."""
         if self.is_held or self._waiting or self.pace.next_time(now) > now or self._free_at(host, distance) > now:
             return False
         self._note(host, now)

@@ -32,7 +32,7 @@ class AdmissionResult(StrEnum):
 
     #: There is a page now.
     NEW = "new"
-    #: The page is known; what the request carries has been taken over where it was other.
+    #: The page is known; where the request carries something new, that has been taken over.
     KNOWN = "known"
     #: The page is known, and the request goes out once, as it stands.
     ONCE = "once"
@@ -160,7 +160,7 @@ class Share(Protocol):
         """Leave the others."""
 
     def look(self, now: float) -> None:
-        """Look what the others do."""
+        """Follow the other processes."""
 
     def heartbeat(self) -> None:
         """Say how the shards fare."""

@@ -42,7 +42,7 @@ class PageRules:
         return bool(self._rules)
 
     def number(self, url: str) -> int:
-        """Return the number of a page's rule, from 1; 0: there is none."""
+        """Return the number of a page's rule, from 1; 0: it has none."""
         return next((number for number, fits in enumerate(self._matchers, 1) if fits(url)), 0)
 
     def numbers(self, urls: Sequence[str]) -> NDArray[np.uint8] | None:
@@ -55,14 +55,14 @@ class PageRules:
         return self._rules[number - 1] if number else None
 
     def takes(self, rule: int) -> bool:
-        """Whether there is room for one more page, of a rule (0: of none), which counts then."""
+        """Whether there is room for one more page under a rule (0: none); it is counted then."""
         has_room = self.n + self.n_elsewhere < self._most and self._n_of_rules.item(rule) < self._of_rules[rule]
         if has_room:
             self.count(rule)
         return has_room
 
     def count(self, rule: int) -> None:
-        """One more is a page, whether there is room or not."""
+        """Count one more page, whether there is room or not."""
         self.n += 1
         self._n_of_rules[rule] += 1
 

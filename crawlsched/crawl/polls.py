@@ -42,7 +42,7 @@ _MOST_OF_A_HOST = 5
 # Entries of a sitemap taken over between two looks at the clock.
 _ENTRIES_AT_ONCE = 16
 _DEEPEST_INDEX = 16
-# Notices that a source has something new are heeded once in this share of the interval between polls.
+# Notices of a source's news are heeded once in this share of the interval between polls.
 _BETWEEN_NOTICES = 1 / 64
 
 
@@ -82,7 +82,7 @@ class Polls:
             known_as=partial(self._known_as, source.host),
             announced_before=self._collection.announced_before,
             ancestors=[index.url for index in above],
-            # Those whose robots.txt let it speak of their pages; its own host is always among them.
+            # Hosts whose robots.txt let it speak of their pages; its own host is always among them.
             hosts={host for one in (source, *above) for host in (one.host, *one.hosts)},
         )
 
@@ -97,21 +97,21 @@ class Polls:
     def _above(self, number: int) -> list[Source]:
         above: list[Source] = []
         parent = self._sources[number].parent
-        # A chain in the store that bites its own tail ends at the limit of the reader.
+        # A cyclic chain in the store ends at the limit of the reader.
         while parent is not None and len(above) <= _DEEPEST_INDEX:
             above.append(self._sources[parent])
             parent = above[-1].parent
         return above
 
     def poll_soon(self, number: int, now: float) -> None:
-        """Somebody says that a source has something new: poll it in the next slot, unless that has just been done."""
+        """A notice says that a source has something new: poll it in the next slot, unless that has just been done."""
         polled_at = self._sources[number].polled_at
         if polled_at is None or now - polled_at >= self._sources.interval * _BETWEEN_NOTICES:
             self._count("crawlsched/pings/notices")
             self._sources.poll(number)
 
     def _unchanged(self, number: int, now: float) -> None:
-        """A source says what it has said."""
+        """A source was read, and says nothing new."""
         self._count("crawlsched/sources/unchanged")
         self._sources.read(number, brought=False)
         self._polled(number, now, ok=True)
@@ -279,7 +279,7 @@ class Polls:
             # The poll under way is noted at its end, so this is when the source was read before.
             taken = self._planner.signalled(some, number, now, self._sources[number].polled_at)
             later, still_fresh = prospects(self._planner, some, now)
-            # What does not lift a page above the threshold gains nothing, and loses nothing by being read later.
+            # Announcements that lift no page above the threshold gain nothing, and lose nothing by being read later.
             lifted = later > surplus
             self._gained(number, float((later - surplus)[lifted].sum()), float((fresh - still_fresh)[lifted].sum()))
             self._count("crawlsched/change_signals/received", int(announced.sum()))
@@ -324,8 +324,8 @@ class Polls:
         return [one for one in named if one[0] not in private]
 
 
-# Until it has shown its worth, a source is read once in so many rounds of the crawl; and all sources together take this
-# share of the bandwidth at most.
+# Until it has shown its worth, a source is read once in this number of rounds of the crawl. All sources together take
+# at most this share of the bandwidth.
 _ROUNDS = 3.0
 # However small the crawl is, a site is asked for its sitemap no sooner, seconds.
 _SHORTEST_AT_FIRST = 10.0
@@ -382,15 +382,15 @@ def first_interval(longest: float, n_pages: int, n_sources: int, bandwidth: floa
 def poll_interval(brought: Brought, threshold: float, interval: float) -> float:
     """Return after how many seconds a poll is worth as much as the crawl of a page.
 
-    It is from a sixteenth of `interval`, which an unknown source has, to 64 of it (30 days at most).
+    It lies between a sixteenth of `interval` and 64 times it (30 days at most); an unknown source has `interval`.
 
     Notes
     -----
-    Let the announcements of a source gain G a second (importance times seconds), and let an
-    announcement read later lose its gain at the rate ρ, because its page is crawled anyway some time: exp(-ρ u) of it
-    is left after u seconds. Then reading what has gathered in τ seconds is worth, as against waiting on,
-    V(τ) = G/ρ (1 - (1 + ρτ) exp(-ρτ)): the crawl value GREEDY of a page of importance G and change rate ρ. The poll is
-    due when that reaches the threshold, as any page is. See ``docs/explanation/change_signals.md``.
+    Let the announcements of a source gain G a second (importance times seconds). An announcement read later loses its
+    gain at the rate ρ, because its page is crawled anyway some time: exp(-ρ u) of it is left after u seconds. Compared
+    with waiting on, reading what has gathered in τ seconds is then worth V(τ) = G/ρ (1 - (1 + ρτ) exp(-ρτ)): the crawl
+    value GREEDY of a page of importance G and change rate ρ. The poll is due when that reaches the threshold, as any
+    page is. See ``docs/explanation/change_signals.md``.
 
     Examples
     --------
@@ -405,7 +405,7 @@ def poll_interval(brought: Brought, threshold: float, interval: float) -> float:
     longest = max(interval, min(interval * _LEAST_OFTEN, _LONGEST))
     if threshold <= 0:
         return interval
-    # What is not known yet is taken to be such that a poll after one interval is worth the threshold.
+    # While nothing is known, a poll after one interval counts as worth the threshold.
     fading = 1.0 / (_CRAWLED_ANYWAY * interval)
     seconds = _INTERVALS_AT_FIRST * interval
     gain = threshold / float(greedy(interval, fading)) * seconds

@@ -7,7 +7,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 
 __all__ = ["is_private"]
 
-# An address of the old kind in one of the new: NAT64 has it in its last four bytes.
+# An IPv4 address within IPv6: NAT64 has it in its last four bytes.
 _NAT64 = ip_network("64:ff9b::/96")
 
 

@@ -1,4 +1,4 @@
-"""Probes: second fetches by which a visit is judged, or by which is learned what changes by itself."""
+"""Probes: second fetches that judge a visit, or teach what changes by itself."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from crawlsched.content.reading import Content
 
 __all__ = ["APART", "Probe", "Probes"]
 
-#: Seconds between fetches from which is learned: clocks of seconds differ in 19 of 20 then, edits fall hardly ever.
-#: With a whole second the slot after the next one was taken, and on fast sites one edit more in six fell between them.
+#: Seconds between fetches that teach: clocks of seconds differ in 19 of 20 then, and edits hardly ever fall between.
+#: After a whole second they missed a slot, and on fast sites one edit more in six fell between the fetches.
 APART = 0.95
 
 # Visits that look changed are all probed until this number of probes in a row brought nothing new.
@@ -27,18 +27,17 @@ _SHARE_UNTIL_CONFIRMED = 0.1
 _CONFIRMED = 12
 _RETURNS = 5.0
 _MOST_WAITING = 50
-# Second fetches of visits that are judged: as long as there were fewer than this share of visits that could find a
-# change, and so many more.
+# Second fetches of judged visits: at most this share of the visits that could find a change, and this number more.
 _SHARE, _AT_LEAST = 0.04, 6
-# An announcement speaks for a change. Of templates that are not known such visits are put off as long as there were
-# fewer than this share: just after first copies were made all visits are of that kind, and each slot finds a change.
+# An announcement speaks for a change. Such visits of unknown templates are put off while fewer than this
+# share were: just after first copies all visits are of that kind, and each slot finds a change.
 _SHARE_IF_ANNOUNCED = 1 / 6
-# All second fetches, those of visits that are put off among them: where each page is a template of its own, what looks
-# changed is told without one beyond that. Where pages share a template, what is learned of it serves all of them: there
-# twice as many are made until it is confirmed.
+# All second fetches, those of visits that are put off among them. Beyond this, where each page is a template of its
+# own, an apparent change is delivered without one. Where pages share a template, what is learned of it serves all of
+# them: there twice as many are made until it is confirmed.
 _SHARE_OF_ALL, _AT_LEAST_OF_ALL, _TIMES_IF_SHARED = 0.05, 30, 2
-# Until so many visits were made, second fetches take slots from first copies only as far as pages are visited again
-# beside them, and at most so many: what differs at each visit is told of each of these otherwise.
+# Until this number of visits, second fetches take slots from first copies only in step with visits to known pages, and
+# at most this many: otherwise each visit would deliver what differs every time.
 _ENOUGH_VISITS, _BESIDE_FIRST_COPIES = 1_000, 12
 
 
@@ -62,13 +61,13 @@ class Probes:
 
     Notes
     -----
-    A visit is put off where a second fetch has to tell, as `verdict` says, and where a page looks changed of a template
-    that was not probed three times yet; the latter not after an announcement, if there was a second fetch for each six
+    A visit is put off where a second fetch has to tell, as `verdict` says. So is one where a page looks changed and its
+    template was probed fewer than three times; but not after an announcement, if there was a second fetch for each six
     visits. The rest is judged at once, and some probed nevertheless: those that look changed until five in a row have
-    shown nothing new, and ever fewer after that; together 4 in a hundred visits and 6 more.
-    All second fetches together are 5 in a hundred visits and 30 more at most; twice as many where pages share a
-    template that was not probed twelve times yet. At most half of them only confirm what is left out. Visits are those
-    of pages that were seen before.
+    shown nothing new, and ever fewer after that; together 4 in a hundred visits and 6 more. All second fetches together
+    are at most 5 in a hundred visits, and 30 more; twice as many where pages share a template that was probed fewer
+    than twelve times. At most half of them only confirm what is left out. Visits are those of pages that were seen
+    before.
     """
 
     def __init__(
@@ -98,7 +97,7 @@ class Probes:
         return len(self._waiting)
 
     def visited(self, *, is_again: bool) -> None:
-        """Count a visit; `is_again`: of a page that was seen before, so that it may look changed."""
+        """Count a visit; `is_again`: its page was seen before, and so may look changed."""
         self._n_visits += 1
         self._n_again += is_again
 
@@ -130,7 +129,7 @@ class Probes:
     def confirms_return(self, noise: TemplateNoise | None) -> bool:
         """Decide whether a page that shows former content again needs a second fetch.
 
-        Where n such pages of a template in a row were confirmed, the share 5/(n + 1) is asked after five.
+        After n such confirmed pages of a template in a row, five or more, the share 5/(n + 1) is asked.
         """
         n = 0 if noise is None else noise.n_returns
         return self._rng.random() * (n + 1) < _RETURNS

@@ -69,7 +69,7 @@ def named_collection(collection: str, name: str, arguments: Mapping[str, Any]) -
 
 
 _SCRAPYS = "scrapy.utils.request.RequestFingerprinter"
-# What Scrapy leaves as it is: most URLs of most lists. Its own way takes ten times as long.
+# What Scrapy leaves as it is: most URLs of most lists. Scrapy's own way takes ten times as long.
 _PLAIN = re.compile(
     r"https?://([a-z0-9]+(?:[.-][a-z0-9]+)*)(?![^?]*/\.)/[A-Za-z0-9_.,/-]*(?:\?[A-Za-z0-9_]+=[A-Za-z0-9_.-]+)?"
 )

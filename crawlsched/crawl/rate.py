@@ -31,7 +31,7 @@ class CrawlRate:
     Attributes
     ----------
     rested_at : float
-        When nothing went out last because the crawl rests: what waits at the second gate then is not lost.
+        When nothing went out last because the crawl rests: then what waits at the second gate is not lost.
     """
 
     def __init__(
@@ -64,13 +64,13 @@ class CrawlRate:
         self._mean_until = -inf
 
     def take_over(self, notes: Mapping[str, Any], now: float) -> None:
-        """Know what the last run has left with the lease: when it sent its last request, whether it was to pause."""
+        """Read what the last run has left with the lease: when it sent its last request, and whether it was paused."""
         last, paused_since = notes.get("last_sent_at"), notes.get("paused_since")
         self.last_sent_at = min(float(last), now) if isinstance(last, int | float) and isfinite(last) else None
         self.paused_since = float(paused_since) if isinstance(paused_since, int | float) else None
 
     def begin(self, now: float) -> None:
-        """Let the grid go on from the last request of the last run: restarts send no more than one run."""
+        """Let the grid go on from the last run's last request: restarts send no more than one long run."""
         if self.paused_since is not None:
             logger.warning("The crawl is paused and sends nothing; `crawlsched bandwidth resume` lets it go on.")
         if self._sharing is None:
@@ -90,16 +90,17 @@ class CrawlRate:
         if unpaid:
             self.pay(now)
         if self.slots.rate < _SELDOM and self._sharing is None:
-            # Where slots are rare a restart has to know of each: a supervisor in a crash loop exceeds no rate.
+            # Where slots are rare each request is written down for a restart: even a supervisor in a crash loop exceeds
+            # no rate.
             self._note(now)
 
     def pay(self, now: float) -> None:
-        """Give a slot up for a request that came from none."""
+        """Give up a slot, to pay for a request that took none."""
         self.slots.pay(now)
         self.count_slots("paid")
 
     def count_slots(self, kind: str, n: int = 1) -> None:
-        """Count what became of slots: used, idle, no_free_host, paused, or paid for a request that came from none."""
+        """Count what became of slots: used, idle, no_free_host, paused, or paid for a request that took none."""
         self.slot_counts[kind] += n
         self._count(f"crawlsched/slots/{kind}", n)
 
@@ -111,19 +112,19 @@ class CrawlRate:
         return self.paused_since is not None or self._rests_by_hours
 
     def set_bandwidth(self, bandwidth: float, now: float) -> None:
-        """Crawl at another rate from now on; where the collection is shared, all processes do within some seconds."""
+        """Crawl at another rate from now on, as do all that share the collection within some seconds."""
         if self._sharing is not None:
             self._sharing.set_bandwidth(bandwidth)
             return
         self._set(bandwidth, now)
         self._planner.set_bandwidth(bandwidth, now)
         logger.info("The bandwidth is %g crawls a second from now on.", bandwidth)
-        # What is asked for by hand stands until the next start.
+        # A rate set by hand stands until the next start.
         self._hours, self._rests_by_hours = None, False
         self._rest_or_go_on()
 
     def follow_hours(self, now: float) -> None:
-        """Go at the rate that CRAWLSCHED_BANDWIDTH has for this time; the planner reckons with the mean of the day."""
+        """Go at the present rate of CRAWLSCHED_BANDWIDTH; the planner uses the mean of the day."""
         if self._hours is None:
             return
         rate = self._hours.rate_at(now)
@@ -157,7 +158,7 @@ class CrawlRate:
 
     def _rest_or_go_on(self) -> None:
         # Behind the slots, too: robots.txt, media and what waited for a name are sent without a slot.
-        self.line.is_held = self.rests and self._sharing is None  # what has no grant waits before it is sent
+        self.line.is_held = self.rests and self._sharing is None  # without a grant, requests wait before they are sent
         if self.on_rate is not None:
             self.on_rate()
 

@@ -57,11 +57,11 @@ __all__ = ["NotForTheSpider", "Refresher"]
 
 logger = logging.getLogger(__name__)
 
-# Long work rests when so many rows wait for the next flush: handing them over takes some milliseconds of the crawling
-# thread, writing them about a tenth of a second of the other.
+# Long work rests while this number of rows waits for the next flush: handing them over takes some milliseconds of the
+# crawling thread, writing them about a tenth of a second of the other.
 _MOST_ROWS_PER_FLUSH = 1_200
 _CLOSING_STEP = 0.002
-# A second fetch that found no slot for so long would come too late: by then the page itself may have changed.
+# A second fetch that found no slot for this time would come too late: by then the page itself may have changed.
 _LONGEST_PROBE = 60.0
 _SLOTS_PER_PROBE = 3.0  # where slots are rarer than that, it has to wait for one all the same
 # The slots that a request may wait for at a low rate: its own turn, and that of a robots.txt before it.
@@ -99,7 +99,7 @@ class Refresher:
         self.count = count
         self.request_fingerprint = request_fingerprint
         self.guard = Guard(count, clock)
-        # What fails beside the crawling thread is told, and ends nothing: nobody gives this one a way to give up.
+        # Failures beside the crawling thread are logged, and end nothing: this guard has no way to give up.
         self.guard_beside = Guard(count, clock)
         self.collection = Collection(
             settings, spider, request_fingerprint, fingerprinter, rng, self.guard_beside, settings.shards, count
@@ -115,13 +115,13 @@ class Refresher:
         self.has_read_commands = False
         #: Whether Scrapy has requests in line; the scheduler says how to know.
         self.has_requests: Callable[[], bool] = lambda: True
-        #: Whether Scrapy closes the spider, and sends nothing any more; what is under way may take minutes still.
+        #: Whether Scrapy closes the spider, and sends nothing more; open requests may take minutes still.
         self.is_ending: Callable[[], bool] = lambda: False
         #: Called when a shard has come.
         self.on_shard: Callable[[], None] | None = None
-        #: What became of the database, in a sentence, if it is another one than that in which the crawl began.
+        #: A sentence about the database, if it is not the one in which the crawl began.
         self.lost_database: str | None = None
-        #: What there is to do besides where several processes crawl the collection; None: this is the only one.
+        #: The additional work where several processes crawl the collection; None: this is the only one.
         self.sharing: Share | None = None
         if settings.shards is not None:
             assert share is not None
@@ -178,7 +178,7 @@ class Refresher:
     @classmethod
     def _for(cls, crawler: Crawler, share: Callable[[Refresher, str], Share] | None) -> Self:
         assert crawler.stats is not None
-        # Wall-clock time once, the monotonic clock from then on: a clock that is set back or forward moves no slot.
+        # Wall-clock time once, then the monotonic clock: setting the machine's clock moves no slot.
         offset = time.time() - time.monotonic()
         # Tests of other components make middlewares, and no crawl, without a spider.
         spider = crawler.spider
@@ -248,7 +248,8 @@ class Refresher:
             return
         if self.one_pass is not None and self.sharing.pass_since is not None:
             self.one_pass.tried_since(self.sharing.pass_since)
-        # What a former stay of the shard here has found may be lost with it, and is handed over again when it is found.
+        # What an earlier stay of the shard here has found may be lost with it; it is handed over again when it is
+        # found.
         self.sharing.handing_over.forget(shard.number)
         if self.on_shard is not None:
             self.on_shard()
@@ -269,7 +270,7 @@ class Refresher:
                 self.visit_ends.end(visit, Outcome.DROPPED, now)
                 if visit.page >= 0:
                     self.planner.release(visit.page, now)
-        # Nothing was kept of what these pages said; the next crawl finds it again.
+        # The content of these pages was not kept; the next crawl finds it again.
         for probe in self.probes.leave(lambda host: shard is None or number_of(names[host]) == shard):
             if self.collection.knows(probe.page):
                 self.planner.release(probe.page, now)
@@ -284,7 +285,7 @@ class Refresher:
     def start_slots(self) -> None:
         """Let the grid of slots begin now: the time that loading took is not paid back."""
         self.dispatcher.warm_up()
-        # What it has brought about meanwhile is looked at before the first slot, and not in it.
+        # Work that came up meanwhile is done before the first slot, and not in it.
         self.planner.frontier.advance(self.clock())
         self.rate.begin(self.clock())
         self.starts.begin(self.clock(), self.planner.bandwidth)
@@ -311,7 +312,7 @@ class Refresher:
         if self.sharing is not None:
             yield partial(self.sharing.close, now)
             return
-        # Last of all: where the database does not answer, the seconds that are left are for what was learned.
+        # Last of all: where the database does not answer, the last seconds are for what was learned.
         self.collection.before_release.append(
             lambda: self.guard.run("the last heartbeat", lambda: self._beat(self.status(now)))
         )
@@ -320,11 +321,11 @@ class Refresher:
     # -- what the slots ask for
 
     def must_wait(self, now: float) -> bool:
-        """Whether nothing may be dispatched until the store has caught up, or those to whom things were handed over."""
+        """Whether nothing may be dispatched until the store, or the receivers of handed-over rows, have caught up."""
         return self.collection.must_wait(now) or (self.sharing is not None and self.sharing.is_full)
 
     def may_send(self, token: object = None) -> bool:
-        """Say whether a request may be written at this moment: the last look, right before it goes."""
+        """Say whether a request may be written now: the last check, right before it goes."""
         if self.sharing is None:
             return True
         visit, shard = self.visits.get(token), None
@@ -352,7 +353,7 @@ class Refresher:
         return self.starts.has_ended and not self.collection.n_awaited and not self.book.n_untracked
 
     def pass_is_over(self, now: float) -> bool:
-        """Whether a run of one pass has nothing left to do but what Scrapy knows of, which is callbacks and items."""
+        """Whether a run of one pass waits only for callbacks and items, which Scrapy knows."""
         return self.nothing_is_left(now) if self.sharing is None else self.sharing.pass_is_over
 
     def nothing_is_left(self, now: float) -> bool:
@@ -366,7 +367,7 @@ class Refresher:
         return self.one_pass.is_over(now)
 
     def _has_room_for_probes(self, host: int) -> bool:
-        """Whether a second fetch at a host takes nothing from first copies, or in one pass from any page."""
+        """Whether second fetches at a host take no slot from first copies; in one pass, from no page at all."""
         is_slow = self.hosts.limit(host) < self.rate.slots.rate
         if self.one_pass is not None:
             return not is_slow and self.one_pass.is_drained
@@ -387,7 +388,7 @@ class Refresher:
             self.collection.save_host(self.hosts.number(host), now)
 
     def ask_again(self, host: str, now: float) -> None:
-        """A host's robots.txt has changed: what it had forbidden may be asked for at once."""
+        """A host's robots.txt has changed: pages that it had forbidden may be asked for at once."""
         pages, number = self.planner.pages, self.hosts.number(host)
         refused = np.flatnonzero((pages.state[: pages.n] == REFUSED) & (pages.host[: pages.n] == number))
 
@@ -408,7 +409,7 @@ class Refresher:
         return self.watchdog.look(
             now,
             dispatched=self.visits.dispatched + self.rate.slots.taken,
-            # A slot that nobody takes, or a page whose time has come and that no slot takes.
+            # Something could go: a slot is due, or a page that no slot takes.
             may=may and (self.rate.slots.is_due(now) or self.planner.frontier.next_event(now) <= now),
             distance=1.0 / self.rate.slots.rate,
         )
@@ -425,7 +426,7 @@ class Refresher:
             self.guard.run(name, step)
 
     def sweep(self, now: float) -> None:
-        """End the visits and deliveries whose end nobody announced, and look which hosts fail."""
+        """End the visits and deliveries whose end was not announced, and look which hosts fail."""
         if self._failing_hosts.is_due(now):
             self.long_work.add(self._failing_hosts.look(now))
         if self.rate.rests:
@@ -456,7 +457,7 @@ class Refresher:
             self.lost_database = str(error)
 
     def status(self, now: float) -> dict[str, Any]:
-        """What a running crawl says of itself, for `crawlsched status`."""
+        """What a running crawl tells `crawlsched status` about itself."""
         return {
             "bandwidth": self.planner.bandwidth,
             "dispatched": self.visits.dispatched,
@@ -482,7 +483,7 @@ class Refresher:
         }
 
     def status_of_shard(self) -> dict[str, Any]:
-        """What who crawls a shard says of it, for its next owner and for commands."""
+        """What the owner of a shard writes about it, for the next owner and for commands."""
         return {
             "threshold": self.planner.threshold,
             "planner": {

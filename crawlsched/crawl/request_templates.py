@@ -35,7 +35,7 @@ __all__ = [
     "without_credentials",
 ]
 
-# What Scrapy and this add-on write into meta while a request is on its way; it describes one dispatch, not the page.
+# Keys that Scrapy and this add-on write into meta for one dispatch; they say nothing about the page.
 _PASSING_META = frozenset(
     {
         "download_latency",
@@ -52,21 +52,21 @@ _PASSING_META = frozenset(
 _OWN_META = "crawlsched_"
 # What a page's later visits have to know, too.
 _KEPT_META = frozenset({"crawlsched_page", "crawlsched_recipe"})
-# What differs between the links to a page, and says where a link stands and nothing about the page.
+# Keys that differ between the links to a page: they say where a link stands, and nothing about the page.
 _PLACE_META = frozenset({"depth", "link_text"})
 _PLACE_HEADER = "referer"
 # What is handed along with a request.
 _HANDED = ("meta", "cb_kwargs")
 # Bits of a digest that stand for the rest.
 _OTHERS = 39
-# What Scrapy's middlewares add to a request when it is sent; a request made of one that was sent has it, too.
+# Keys that Scrapy's middlewares add to a sent request; a request made of it has them, too.
 _ADDED_WHEN_SENT = frozenset(
     {
         *("accept", "accept-encoding", "accept-language", "authorization", "cookie", "if-modified-since"),
         *("if-none-match", "proxy-authorization", "user-agent"),
     }
 )
-# What a request has where nothing was said, which need not be written down.
+# Default values of a request, which need not be written down.
 _PLAIN_REQUEST: dict[str, Any] = {
     "callback": None,
     "errback": None,
@@ -99,7 +99,7 @@ class RequestTemplate:
 
 
 def request_digest(data: Mapping[str, Any] | None) -> int:
-    """Return eight bytes that tell whether a template (None: of a plain request) is as another; never 0.
+    """Return eight bytes by which templates (None: of a plain request) are compared; never 0.
 
     >>> kept, asked = request_digest({"meta": {"price": 10}}), request_digest({"meta": {"price": 12}})
     >>> other = request_digest({"meta": {"price": 10}, "callback": "look"})
@@ -116,12 +116,12 @@ def request_digest(data: Mapping[str, Any] | None) -> int:
 
 
 def handed(digest: int) -> int:
-    """Return what of a digest stands for `meta` and `cb_kwargs`: what the callback gets beside the page."""
+    """Return the part of a digest for `meta` and `cb_kwargs`: the data that the callback gets beside the page."""
     return digest >> _OTHERS
 
 
 def named(digest: int) -> int:
-    """Return what stands for the rest: callback, headers, cookies and all that does not differ from link to link."""
+    """Return the part of a digest for the rest: callback, headers, cookies and all that all links have alike."""
     return digest & (1 << _OTHERS) - 1
 
 
@@ -141,8 +141,8 @@ def meta_of(template: RequestTemplate | None) -> dict[str, Any]:
 def template_of(request: Request, spider: Spider, *, was_sent: bool = False) -> RequestTemplate | None:
     """Return what has to be kept of a spider's request so that it can be made again; None for a plain one.
 
-    A request made of one that was sent (`was_sent`: `response.request.replace()`) has headers that belong to the
-    other's way. Something that cannot be kept as data raises ValueError.
+    If it was made of a sent one (`was_sent`: `response.request.replace()`), it has headers that belong to that one's
+    way. Something that cannot be kept as data raises ValueError.
     """
     attributes = request.to_dict(spider=spider)
     attributes["meta"] = {key: value for key, value in attributes["meta"].items() if not _is_passing(key)}
@@ -205,7 +205,7 @@ def _headers_to_text(headers: Mapping[bytes, list[bytes]]) -> list[list[str]]:
 _TAG = "$crawlsched"
 _PLAIN = (str, int, bool, type(None))
 
-# By class its name there, how a value is written, and how that is read.
+# By class: its name in the kept data, how a value is written, and how it is read.
 _KINDS: dict[type, tuple[str, Callable[[Any], Any], Callable[[Any], Any]]] = {
     tuple: ("tuple", lambda value: _to_kept(list(value)), lambda value: tuple(_from_kept(value))),
     set: ("set", lambda value: sorted(_to_kept(list(value)), key=repr), lambda value: set(_from_kept(value))),
@@ -318,7 +318,7 @@ def _class(path: str) -> Any:
 
 
 _HEADERS = frozenset({"authorization", "cookie", "proxy-authorization"})
-#: In the place of what was struck out, so that a request is never sent without it.
+#: Stands in place of what was struck out, so that a request is never sent without it.
 LEFT_OUT = "credentials_left_out"
 
 
@@ -328,7 +328,7 @@ def has_credentials(data: Mapping[str, Any]) -> bool:
 
 
 def without_credentials(data: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return a template's data without what may be a credential; None if they have none.
+    """Return a template's data without possible credentials; None if there are none.
 
     >>> without_credentials({"headers": [["Authorization", "Bearer x"]], "callback": "parse"})
     {'callback': 'parse', 'credentials_left_out': True}

@@ -34,11 +34,11 @@ from crawlsched.store import Outcome, PageFacts, host_of
 
 __all__ = ["AS_SERVED", "Responses"]
 
-#: Of a page that is no more, or whose response could not be judged.
+#: For a page that is gone, or whose response could not be judged.
 AS_SERVED = Verdict(Outcome.DROPPED, deliver=DeliveryKind.AS_SERVED)
 # Seconds until a page that was cut short is asked for again; each further time in a row twice as many.
 _CUT_SHORT_WAIT = 2.0
-# Reasons without a delivery at which validators should have moved.
+# Reasons for which nothing is delivered, but validators should have moved.
 _OTHER_CONTENT = frozenset({"template", "minimum_change", "flapping"})
 
 
@@ -69,7 +69,7 @@ class Responses:
 
     def crawled(self, visit: Visit, fetched: ResponseFacts, now: float) -> Verdict:
         """A visit got a response; return what that means."""
-        with self.ends.caught(visit, now):  # and the spider gets what it would have got without us
+        with self.ends.caught(visit, now):  # and the spider gets the response as without the add-on
             return self._crawled(visit, fetched, now)
         return AS_SERVED
 
@@ -167,7 +167,7 @@ class Responses:
         """Let the detector judge content, and learn from a second fetch."""
         assert content.seen is not None
         given, probe = given_trace(facts, content), visit.probe
-        if probe is None and given is not None and content.text is None:  # the digest says that it is as it was
+        if probe is None and given is not None and content.text is None:  # the digest says that it is unchanged
             content.seen.trace = given
         if probe is not None and _is_like(probe.first, content):
             self._learn_at_once(detector, probe, facts, content, now)
@@ -239,12 +239,12 @@ class Responses:
     def _teach(
         self, visit: Visit, page: int, fetched: ResponseFacts, content: Content, verdict: Verdict, now: float
     ) -> Detector | None:
-        """Learn of the page's template, its host's validators and what passes for its pages; return its detector."""
+        """Learn about the page's template, its host's validators and wrong pages; return its detector."""
         collection, facts = self.collection, self.collection.facts_of(page)
         detector = None if content.seen is None else self._detector(content)
         if detector is not None:
             is_earlier = verdict.kind == "returned" or verdict.reason == "flapping"
-            if visit.probe is not None and is_earlier:  # it was put off because it said what it had said before
+            if visit.probe is not None and is_earlier:  # it was put off because it showed former content again
                 detector.noise.n_returns = 0 if verdict.reason == "flapping" else detector.noise.n_returns + 1
             collection.keep_learned(page, content.url, content.fingerprint.recipe, now)
         if verdict.reason == "template":
@@ -255,7 +255,7 @@ class Responses:
         return detector
 
     def _note_passing(self, visit: Visit, facts: PageFacts, content: Content, now: float) -> None:
-        """Something else was served in the place of this page a moment ago, and now the page is itself again."""
+        """Another page was served in this one's place a moment ago, and now the page is itself again."""
         probe = visit.probe
         if probe is None or not probe.is_held or probe.first.likeness == content.likeness:
             return
@@ -267,7 +267,7 @@ class Responses:
     def _try_validators(
         self, visit: Visit, facts: PageFacts, fetched: ResponseFacts, verdict: Verdict, now: float
     ) -> None:
-        """Content came that nobody had made conditional: did the validators move as it did?"""
+        """Content came for a request without validators: did the validators move as the content did?"""
         if visit.validated or verdict.changed is None or (visit.probe is not None and visit.probe.was_conditional):
             return
         before = facts.etag, facts.last_modified
@@ -279,7 +279,7 @@ class Responses:
     # -- second fetches
 
     def _second_fetched(self, visit: Visit, fetched: ResponseFacts, content: Content, now: float) -> Verdict:
-        """A second fetch taught what is noise, and nothing else: whether the page changed was judged by the first."""
+        """A second fetch only taught what is noise: the first fetch had already judged the page."""
         assert visit.probe is not None
         first = visit.probe.first.seen
         if _is_like(visit.probe.first, content):
@@ -290,7 +290,7 @@ class Responses:
             assert content.seen is not None
             finding = detector.judge(content.seen, first.trace, now, learns=False)
             if finding.is_change and not finding.is_suspect:
-                # It was edited between the two fetches: the spider is to have what came second, too.
+                # It was edited between the two fetches: the spider is to have the second content, too.
                 return self._judged(visit, visit.page, fetched, content, now)
             self.collection.keep_learned(visit.page, content.url, content.fingerprint.recipe, now)
         self.ends.end(visit, Outcome.PROBED, now, fetched)
@@ -298,11 +298,11 @@ class Responses:
         return Verdict(Outcome.PROBED)
 
     def _impossible_answered(self, visit: Visit, probe: Probe, now: float, fetched: ResponseFacts) -> Verdict:
-        """A host was asked for a page that cannot exist: what it answers with is served in the place of pages."""
+        """A host was asked for a page that cannot exist: its answer is what it serves in the place of pages."""
         content = None if fetched.is_cut_short else fetched.content
         wrong_pages = self.collection.wrong_pages
         if content is not None and not content.fingerprint.is_empty:
-            # Pages that scripts draw have no text, and are none the worse for it.
+            # Pages that scripts draw have no text, which is normal for them.
             wrong_pages.learn(visit.host, content)
             self.collection.save_host(visit.host, now)
         if content is None or content.likeness != probe.first.likeness:
@@ -337,7 +337,7 @@ class Responses:
             self._count("crawlsched/pages/found")
         self.book.moved(visit.page, page, now)
         if self._planner.in_flight(page):
-            # The page itself is being visited at this moment; that visit will tell.
+            # The page itself is being visited now; that visit will show it.
             self._leave_address(visit, to, self.ends.end(visit, Outcome.MOVED, now, fetched), now)
             return Verdict(Outcome.MOVED)
         return self._judged(visit, page, fetched, content, now)

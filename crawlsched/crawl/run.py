@@ -47,14 +47,14 @@ class OnePass:
         self._n = 0
         self._n_released = 0
         self._held: set[int] = set()
-        # How many pages, visits and releases there were when no page was left.
+        # How many pages, visits and releases there were when it last ran out of pages.
         self._over_at: tuple[int, int, int] | None = None
         self._looked_at = -np.inf
-        #: Whether the planner had no page to give when it was asked last.
+        #: Whether the planner had no page to give at the last call.
         self.is_drained = False
 
     def may_go(self, page: int) -> bool:
-        """Whether a page that was picked has its visit in this run still before it; if not, it is put aside."""
+        """Whether a picked page has not had its visit in this run yet; if it has, it is put aside."""
         if not self._planner.pages.marks.item(page) & TRIED:
             return True
         self._planner.hold(page)
@@ -67,13 +67,13 @@ class OnePass:
         self._n += 1
 
     def taken_back(self, page: int) -> None:
-        """Nothing was sent for a page that was to be visited."""
+        """No request was sent for a page that was to be visited."""
         self._planner.pages.marks[page] &= ~np.uint16(TRIED)
         self._n -= 1
         self._n_released += 1
 
     def tried_since(self, since: float) -> None:
-        """Pages crawled from then on were tried in this pass, by another process that had their shard."""
+        """Another process had these shards: pages crawled from then on were tried in this pass."""
         pages = self._planner.pages
         pages.marks[: pages.n][pages.crawled_at[: pages.n] >= since] |= np.uint16(TRIED)
 
@@ -82,7 +82,7 @@ class OnePass:
         self._planner.pages.marks[page] |= np.uint16(TRIED)
 
     def released(self, page: int, now: float) -> None:
-        """There is something new about a page that was tried: it may go once more."""
+        """A page that was tried has news: it may go once more."""
         self._n_released += 1
         if page in self._held:
             self._held.discard(page)
@@ -128,7 +128,7 @@ _LONGEST_WAIT = 60.0
 
 
 class Starts:
-    """Who goes first in a run: known pages wait for the `first` start requests, and for all that are no pages.
+    """What goes first in a run: known pages wait for the `first` start requests, and for all that are no pages.
 
     Until then all of these are start requests or come from them, such as a log-in.
 

@@ -17,9 +17,9 @@ __all__ = ["Shard", "Shards"]
 
 
 class Shard:
-    """A set of hosts whose pages are in memory: the store that keeps them, and the numbers that are given out there.
+    """A set of hosts whose pages are in memory: the store that keeps them, and the numbers given out there.
 
-    A collection that one process owns is a single one.
+    A collection that one process owns counts as one shard.
     """
 
     def __init__(self, store: Store) -> None:
@@ -92,7 +92,7 @@ class Shards:
         return known  # another thread may have put a shorter one in its place
 
     def has(self, number: int) -> Callable[[int], bool]:
-        """Return what says whether a page is of a shard."""
+        """Return a test whether a page is of a shard."""
         return lambda page: self.number_of(self._hosts.names[self._pages.host.item(page)]) == number
 
     def hosts_of(self, number: int) -> list[int]:

@@ -29,12 +29,12 @@ logger = logging.getLogger(__name__)
 
 #: Pages that are read together where all are read.
 LOADED_AT_ONCE = 5_000
-# After so many of these blocks what reading them has left over is given back: a byte a page, which nobody has to spare
-# when most is in memory.
+# After this number of blocks the memory that reading has left over is given back: a byte a page, which matters when
+# most of it is in use.
 _BLOCKS_LEFT_OVER = 200
 # Pages that are taken out of memory in one step.
 _LEFT_AT_ONCE = 250
-# A row is given to another page so many seconds after its page left: whoever still speaks of that has ended by then.
+# Seconds before a row is given to another page: visits of the page that left have ended by then.
 _LEFT_FOR = 900.0
 
 
@@ -105,7 +105,7 @@ class ShardPages:
         shard, planner = stored.shard, self._planner
         here = self._collection.sources.load(stored.sources, now)
         shard.source_numbers = {number: there for there, number in reversed(here.items())}
-        # The plan first: it is then in force for each page that comes, instead of for slice after slice of all of them.
+        # The plan comes first, and so applies to each page as it comes, instead of to slice after slice of all of them.
         if planner.plan is None and (plan := self._plan_of(stored)) is not None:
             planner.adopt(plan, now)
             planner.work(now)
@@ -181,7 +181,7 @@ class ShardPages:
             logger.warning("%d pages were last crawled in the future; their time was set to now.", n_clipped)
 
     def _rows_for(self, n: int, now: float) -> NDArray[np.intp]:
-        """Return rows for new pages: those that were left long ago first."""
+        """Return rows for new pages, first those that were left long ago."""
         given, n_given = [np.empty(0, np.intp)], 0
         while n_given < n and self._left_rows and now - self._left_rows[0][0] >= _LEFT_FOR:
             left_at, rows = self._left_rows.popleft()
@@ -226,7 +226,7 @@ class ShardPages:
     def _without_the_same(
         self, shard: Shard, blocks: Iterable[tuple[NDArray[np.uint64], NDArray[np.integer]]]
     ) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.integer]]]:
-        """Of pages that differ in ignored parameters only keep those that were found first, and delete the others."""
+        """Of pages that differ only in ignored parameters, keep the first found, and delete the others."""
         found = list(blocks)
         if not found:
             return

@@ -43,7 +43,7 @@ class Aside:
         self._guard = guard
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._running: dict[str, tuple[Future[Any], Callable[[Any], None] | None]] = {}
-        # A daemon: a function that hangs (a database that does not answer) keeps no process from ending.
+        # A daemon: a function that hangs (a database that does not answer) does not keep the process from ending.
         self._thread = threading.Thread(target=self._work, name="crawlsched-aside", daemon=True)
         self._thread.start()
 
@@ -76,7 +76,7 @@ class Aside:
                 future.set_result(function())
             except BaseException as error:
                 future.set_exception(error)
-            # Not kept until the next one comes: the result may be large.
+            # Not kept until the next result: it may be large.
             del job, future, function
 
 
@@ -92,8 +92,9 @@ _M_ARENA_MAX = -8
 def share_one_heap() -> None:
     """Let all threads that begin from now on use one heap; nothing where the C library is another than glibc.
 
-    glibc gives each thread its own, and Python's lock lets hardly two of them allocate at a time. What the threads that
-    write, read and plan leave between the pieces in use made a crawl of 400 pages grow by 1.4 % in ten minutes.
+    glibc gives each thread its own, and Python's lock lets hardly two of them allocate at a time. Memory left over
+    between pieces in use by the threads that write, read and plan made a crawl of 400 pages grow by 1.4 % in ten
+    minutes.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
@@ -101,7 +102,7 @@ def share_one_heap() -> None:
 
 
 def give_memory_back() -> None:
-    """Give memory back to the machine that was needed for a moment and is kept by the C library for later."""
+    """Give back memory that was needed for a moment and that the C library keeps for later."""
     # Reading the rows needs 30 bytes a page, and a plan 27 MB; glibc lets go of them on request, which takes a ms.
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
@@ -136,7 +137,7 @@ class LongWork:
             self._pieces.append(steps)
 
     def go_on(self, seconds: float) -> bool:
-        """Work for about `seconds`; return whether there is more. It is no faster than the store takes the results."""
+        """Work for about `seconds`, no faster than the store takes the results; return whether there is more."""
         until = self._clock() + seconds
         while self._pieces and self._has_room():
             try:

@@ -1,4 +1,4 @@
-"""What a source has proved to be worth: one figure with its counts, wherever it is shown, and what it has stated."""
+"""What a source has proved to be worth: one figure with its counts, shown alike everywhere, and its dates."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
     "tallied",
 ]
 
-#: Visits of a store, the newest, that quality is fitted from: as many wherever it is shown.
+#: The newest visits of a store from which quality is fitted: the same number wherever it is shown.
 VISITS = 20_000
 # Visits, the newest, that recall is fitted from, page by page.
 _OF_RECALL = 10_000
@@ -71,7 +71,7 @@ def _known(share: float, interval: tuple[float, ...]) -> float | None:
 
 
 def quality_of(source: Source, visits: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the `quality` of a source, and in ``unknown`` why there is no precision, if there is none."""
+    """Return the `quality` of a source; ``unknown`` says why there is no precision, if there is none."""
     found = quality(visits, visits["source"] == source.source)
     return {**found, "unknown": None if found["precision"] is not None else _unknown_since(source, found)}
 
@@ -116,7 +116,7 @@ def tallied(quality: dict[str, Any], read: SourceRead, now: float) -> dict[str, 
     # Below zero are marks of texts that are no dates.
     stated = np.array([np.nan if date is None or date < 0.0 else date for date in read.lastmod])
     stated = stated[read.announced] if stated.size else stated
-    # Of a date without a time of day it is not known when in that day the page changed.
+    # A date without a time of day does not tell when in that day the page changed.
     dates = np.unique(stated[(stated % _DAY != 0) & (stated <= now)])
     return {
         **quality,

@@ -36,9 +36,9 @@ __all__ = [
     "read_source",
 ]
 
-# As many pages are asked for in one statement.
+# How many pages are asked for in one statement.
 _AT_ONCE = 1000
-# After this number of URLs the thread rests for a moment (seconds): it has no hurry, and the slot clock has.
+# After this number of URLs the thread rests for a moment (seconds), in favour of the slot clock.
 _AT_A_STRETCH = 20
 _REST = 0.002
 _DAY = 86_400.0
@@ -63,7 +63,7 @@ class SourceRead:
     pages: NDArray[np.intp] = field(default_factory=lambda: _NO_PAGES)  # known pages that it names
     # Which of them it announces a change of: their lastmod differs from the stored one.
     announced: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, bool))
-    # As it states them now, by page; for a date that cannot be read, the `text_mark` of its text.
+    # Their dates as stated now, by page; for a date that cannot be read, the `text_mark` of its text.
     lastmod: list[float | None] = field(default_factory=list)
     # How often each page's lastmod was seen to differ, this time included.
     n_announced: list[int] = field(default_factory=list)
@@ -126,7 +126,7 @@ def _look_up(read: SourceRead, entries: SitemapEntries, known_as: KnownAs) -> li
             name, pages = known_as(url)
             if not pages and (plain := without_tracking(url)) != url:
                 entry, (name, pages) = (plain, *entry[1:]), known_as(plain)
-        except ValueError:  # nothing can ask for it, says Scrapy or the project's own fingerprinter
+        except ValueError:  # Scrapy or the project's own fingerprinter can make no request of it
             refused.append(url)
             continue
         for page in pages:
@@ -142,14 +142,14 @@ def _look_up(read: SourceRead, entries: SitemapEntries, known_as: KnownAs) -> li
 
 
 def _later(before: _Entry | None, entry: _Entry) -> _Entry:
-    """Return the one of two entries of a page that has the later date; the first where that is open."""
+    """Return that of a page's two entries with the later date; the first where that is open."""
     if before is None:
         return entry
     return entry if entry[1] is not None and (before[1] is None or entry[1] > before[1]) else before
 
 
 def _compare(read: SourceRead, entries: list[_Entry], source: Source, announced_before: AnnouncedBefore) -> None:
-    """Find the announcements (`change_signals.announces` says what is one), and what is to be stored."""
+    """Find the announcements (by `change_signals.announces`), and the dates to store."""
     stored: list[float | None] = []
     counts = np.zeros(len(entries), np.int64)
     for start in range(0, len(entries), _AT_ONCE):
@@ -181,7 +181,7 @@ _TRACKING = re.compile(
 def without_tracking(url: str) -> str:
     """Return a URL without the parameters that track campaigns, such as ``utm_source``.
 
-    They are for the statistics of who reads a feed, and name no other page.
+    They serve the statistics of a feed's readers, and name no other page.
 
     >>> without_tracking("https://a.example/1?utm_source=rss&b=%20&utm_medium=feed#top"), without_tracking("/?a&utm")
     ('https://a.example/1?b=%20#top', '/?a&utm')
@@ -212,7 +212,7 @@ def linked_sources(body: bytes, url: str) -> list[str]:
     return _of_the_site(feeds, base, url)[:1] + _of_the_site(sitemaps, base, url)
 
 
-@lru_cache(maxsize=256)  # pages of a site say the same
+@lru_cache(maxsize=256)  # pages of a site have the same links
 def _named(links: bytes) -> tuple[str, list[str], list[str]]:
     """Return the base URL of a page, and the links to its feeds and sitemaps, as written there."""
     from lxml import etree, html  # here: most pages name none

@@ -1,4 +1,4 @@
-"""Sources of ChangeSignals: which there are, when each is polled, and which need not be, as their index says."""
+"""Sources of ChangeSignals: which there are, when each is polled, and which need no poll, because of their index."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = [
     "Sources",
 ]
 
-#: Sources that are asked; the others (pings) only tell.
+#: Sources that are polled; the others (pings) come by themselves.
 POLLED_KINDS = ("sitemap", "robots")
 #: After this number of its intervals a sitemap is read even if its index states no newer date, to test the index.
 SKIPPED_FOR = 8.0
@@ -26,7 +26,7 @@ _BACKOFF = 2.0
 _LONGEST_INTERVAL = 7 * 86_400.0
 # When a source that nobody names any more is asked again: in the year 2255.
 _NEVER = 9e9
-#: As many as one index may list; an index below an index below an index could name any number.
+#: As many as one index may list; with three levels of indexes there is no bound otherwise.
 MOST_OF_A_HOST = 50_000
 
 
@@ -51,12 +51,12 @@ class Sources:
         self._n_of_host: Counter[str] = Counter()
         self._n_named_by_pages: Counter[str] = Counter()
         self._rows: dict[int, Source] = {}
-        # Those that are another process's by now, too: a source that comes back gets the number that it had.
+        # With those that another process has by now: a source that comes back gets its old number.
         self._numbers: dict[tuple[str, str], int] = {}
-        # A heap. What no longer agrees with its source, because that was polled sooner, is passed over.
+        # A heap. An entry that no longer agrees with its source, which was polled sooner, is passed over.
         self._polls: list[tuple[float, int]] = []
-        # By host, both in order; dictionaries so that no source waits twice, and a host that may not be asked holds up
-        # nobody but its own, however many sitemaps an index of it lists.
+        # By host, both in order. Dictionaries, so that no source waits twice, and a host that may not be asked delays
+        # only its own, however many sitemaps its index lists.
         self._due: dict[str, dict[int, None]] = {}
         self._failures: dict[int, int] = {}
 
@@ -97,8 +97,7 @@ class Sources:
 
         Returns
         -------
-        dict of int to int
-            The numbers that they have here, by those that they have there.
+        dict of int to int The sources' numbers in memory, by their numbers in the store.
         """
         numbers: dict[int, int] = {}
         new = []
@@ -132,7 +131,7 @@ class Sources:
     def add(
         self, kind: str, url: str, host: str, now: float, parent: int | None = None, named_by: str | None = None
     ) -> Source | None:
-        """Add a source that another source or a robots.txt names; None if it is known, or beyond the limit."""
+        """Add a source that another source or a robots.txt names; None if it is known already, or beyond the limit."""
         known = self.number(kind, url)
         foreign = [named_by] if named_by and named_by != host else []
         if known is not None:
@@ -165,14 +164,14 @@ class Sources:
         return sum(map(len, self._due.values()))
 
     def leave(self, number: int) -> list[Source]:
-        """Ask a source no more, nor what it lists, until it is added again; return the new rows. O(sources)."""
+        """Poll a source no more, nor those that it lists, until it is added again; return the new rows. O(sources)."""
         listed = [row.source for row in self if row.parent == number and row.next_poll_at != _NEVER]
         self._take_out_of_line(number)
         left = self.describe(number, next_poll_at=_NEVER, fingerprint=None, etag=None, last_modified=None)
         return [left, *(row for child in listed for row in self.leave(child))]
 
     def poll(self, number: int) -> None:
-        """Put one source in line for a slot now, if it is one that is asked; O(1)."""
+        """Put one source in line for a slot now, if it can be polled; O(1)."""
         if self[number].kind in POLLED_KINDS and self[number].next_poll_at != _NEVER:
             self.describe(number, next_poll_at=None)
             self._line_up(number)
@@ -212,7 +211,7 @@ class Sources:
     # -- what indexes say
 
     def read(self, number: int, *, brought: bool) -> None:
-        """A sitemap was read, and `brought` something new or not: note whether the date in its index has missed that.
+        """A sitemap was read, and `brought` something new or not: note whether its date in the index has missed that.
 
         If the index was read before the sitemap changed, it states another date at its next reading.
         """
@@ -223,7 +222,7 @@ class Sources:
             self.describe(number, quality={**source.quality, "missed": source.listed_lastmod})
 
     def may_skip(self, number: int) -> bool:
-        """Whether the index above a sitemap states the date at which it was read, and that has missed nothing yet."""
+        """Whether a sitemap's date in its index is the one at which it was read, and has missed no change yet."""
         source = self[number]
         says_unchanged = source.listed_lastmod is not None and source.listed_lastmod == source.read_lastmod
         return says_unchanged and source.parent is not None and source.quality.get("missed") != source.listed_lastmod
@@ -257,5 +256,5 @@ class Sources:
 
 
 def _name(kind: str, url: str) -> tuple[str, str]:
-    # Of the URL of a document there are several spellings; a ping's is the name of a host.
+    # A document's URL has several spellings; a ping's is the name of a host.
     return kind, canonical(url) if kind in POLLED_KINDS else url

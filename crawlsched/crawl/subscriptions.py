@@ -18,7 +18,7 @@ _USUAL_LEASE = 10 * _DAY
 _SHORTEST_LEASE, _LONGEST_LEASE = 60.0, 365 * _DAY
 # A lease is renewed when this share of it has passed.
 _RENEWED_AT = 0.8
-# What a hub has not confirmed after so long it is asked again for; so it is, after a day, where it refused.
+# A hub that has not confirmed in this time is asked again; one that refused, after a day.
 _UNANSWERED = 3_600.0
 _REFUSED = _DAY
 
@@ -54,12 +54,12 @@ class Subscription:
         return replace(self, asked="subscribe", asked_at=now, wait_until=now + _UNANSWERED)
 
     def confirm(self, topic: str, lease: float | None, now: float) -> Subscription:
-        """Note that the hub asked back, and was answered yes."""
+        """The hub asked back, and got a yes."""
         lease = _USUAL_LEASE if lease is None else min(max(lease, _SHORTEST_LEASE), _LONGEST_LEASE)
         return replace(self, topic=topic, asked="", lease=lease, confirmed_at=now, wait_until=now)
 
     def refuse(self, now: float) -> Subscription:
-        """Note that the hub does not want to."""
+        """The hub has refused."""
         return replace(self, asked="", lease=0.0, wait_until=now + _REFUSED)
 
 
@@ -90,9 +90,9 @@ def discovered(quality: dict[str, Any], hubs: Hubs, url: str) -> dict[str, Any]:
 
 
 def is_reachable_hub(hub: str, feed: str) -> bool:
-    """Return whether a hub may be asked: the author of a feed cannot send the crawl into its own network.
+    """Return whether a hub may be asked: a feed's author cannot send the crawl into its own network.
 
-    A hub on such a machine is believed of a feed that is on one, too, and of no other.
+    A hub on a private machine is accepted only for a feed on one, too.
     """
     return is_web_url(hub) and (not _is_private(hub) or _is_private(feed))
 

@@ -58,7 +58,7 @@ class Unsaved:
         return self._of(self._shards.of_page(page), now), self._numbers.item(page)
 
     def __len__(self) -> int:
-        """About how many rows wait to be written."""
+        """How many rows wait to be written, about."""
         rows = (len(batch.announcements) + len(batch.observations) for batch in self._batches.values())
         return len(self._pages) + sum(rows)
 
@@ -100,7 +100,7 @@ class Unsaved:
     def observation(
         self, now: float, page: int, *, source: int, further: Sequence[tuple[int, int]] = (), **facts: Any
     ) -> int:
-        """A visit ended; return the number under which that is kept."""
+        """A visit ended; return the number under which it is kept."""
         shard = self._shards.of_page(page)
         if shard is None:
             return -1
@@ -118,7 +118,7 @@ class Unsaved:
         return number
 
     def feed(self, page: int, now: float, kind: str, observation: int | None) -> None:
-        """Something is for the feed; the fingerprint or the state that says so is in the same batch."""
+        """A change enters the feed; its fingerprint or state is in the same batch."""
         shard = self._shards.of_page(page)
         if shard is not None:
             row = ChangeRow(shard.next_change, self._numbers.item(page), now, kind, observation)
@@ -134,7 +134,7 @@ class Unsaved:
 
     def source(self, source: Source, now: float) -> None:
         """A source was found or polled."""
-        # Those that are polled are of one site; others tell of pages anywhere, and each shard has a row of them.
+        # A polled source is of one site; others announce pages anywhere, and each shard has a row of them.
         if source.kind in POLLED_KINDS or self._shards.n is None:
             shard = self._shards.of_name(source.host)
             if shard is not None:
@@ -166,11 +166,11 @@ class Unsaved:
         self._of(self._shards.of_name(host.host), now).hosts[host.host] = host
 
     def command(self, shard: Shard, command: int, result: Any, now: float) -> None:
-        """A command of the command line to who has a shard was obeyed."""
+        """A command for the owner of a shard was obeyed."""
         self._of(self._shards.here.get(shard.number), now).finished[command] = (now, result)
 
     def outgoing(self, shard: int, row: Outgoing, now: float) -> None:
-        """Something was found for another shard, in one that is here."""
+        """A shard that is here found something for another one."""
         self._of(self._shards.here.get(shard), now).outgoing.append(row)
 
     def received(self, shard: int, sender: str, number: int, now: float) -> None:
@@ -221,7 +221,7 @@ class Unsaved:
     ) -> None:
         now = self.since or 0.0
         found = columns(pages)
-        # A source that is new in the shard gets there with this batch.
+        # A source that is new in the shard is written with this batch.
         named, place = np.unique(found["source"], return_inverse=True)
         sources = np.array([self._source_in(shard, source, now) for source in named.tolist()], np.int64)
         batch = self._of(shard, now)
@@ -232,6 +232,6 @@ class Unsaved:
         }
 
     def leave(self, shard: int) -> Batch:
-        """Leave out a shard that is another process's now; return what would have been written."""
+        """Leave out a shard that another process has now; return what would have been written."""
         self._pages = {page for page in self._pages if self._shards.of_page(page) is not None}
         return self._batches.pop(shard, Batch())

@@ -24,7 +24,7 @@ _CHANGED = {
     **dict.fromkeys(("0", "false", "no", "unchanged"), 0),
     "": -1,
 }
-# More wrong lines than these are counted only.
+# Wrong lines beyond this number are only counted.
 _KEPT = 1_000
 
 
@@ -65,7 +65,7 @@ class UrlLines:
 
     @property
     def read(self) -> tuple[int, int | None]:
-        """The bytes that are read, and all there are (None: nobody knows)."""
+        """The bytes read so far, and all there are (None: not known)."""
         if self._raw is None or not self._raw.seekable():
             return 0, None
         return self._raw.tell(), self.path.stat().st_size
@@ -114,7 +114,7 @@ class UrlLines:
             )
 
     def _read(self, said: Mapping[str, str]) -> Iterator[UrlLine]:
-        """Give what the columns of a line say, if that is right."""
+        """Return the values of a line, if it is right."""
         try:
             line = UrlLine(**{name: _READERS[name](text.strip()) for name, text in said.items()})
             if self.has_visits and line.time is None:

@@ -11,13 +11,13 @@ from typing import Any
 __all__ = ["Tally", "ValidatorTrials", "seconds_since", "standings"]
 
 _HEADERS = {"etag": "ETag", "last_modified": "Last-Modified"}
-# Before the first trial as if 0.5 of 2.5 changes had left the validator as it was: most servers are honest.
+# Before the first trial, 0.5 of 2.5 changes count as missed by the validator: most servers are honest.
 _PRIOR_STALE, _PRIOR_CHANGES = 0.5, 2.5
 _HONEST_BELOW, _LYING_ABOVE = 0.1, 0.3
 _ENOUGH = 3
-# Older trials count half when this number has come.
+# After this number of trials, older ones count half.
 _REMEMBERED = 60
-# Half of the visits to a host that is not known yet go without validators: its changes are found sooner.
+# Half of the visits to an unknown host go without validators, so that its changes are found sooner.
 _UNKNOWN_SHARE = 0.5
 
 _Validators = tuple[str | None, str | None]
@@ -38,9 +38,9 @@ class Tally:
     ('honest', 0.0)
     """
 
-    moved: int = 0  # the page had changed: it had, too, or it had not
+    moved: int = 0  # the page had changed: the validator had, too, or it had not
     stale: int = 0
-    restless: int = 0  # the page had not changed: it had, or it had not, either
+    restless: int = 0  # the page had not changed: the validator had, or it had not, either
     quiet: int = 0
 
     def count(self, *, changed: bool, moved: bool) -> None:
@@ -56,13 +56,13 @@ class Tally:
 
     @property
     def doubt(self) -> float:
-        """The probability that it stays as it was although the page has changed; 0 for an honest one."""
+        """The probability that it stays the same although the page has changed; 0 for an honest one."""
         doubt = (self.stale + _PRIOR_STALE) / (self.moved + self.stale + _PRIOR_CHANGES)
         return 0.0 if self.moved >= _ENOUGH and doubt < _HONEST_BELOW else doubt
 
     @property
     def standing(self) -> str:
-        """What is thought of it: "honest", "lying" or "unknown"."""
+        """The verdict on it: "honest", "lying" or "unknown"."""
         if not self.doubt:
             return "honest"
         return "lying" if self.doubt > _LYING_ABOVE and self.stale > 1 else "unknown"
@@ -75,7 +75,7 @@ class Tally:
 
 
 class ValidatorTrials:
-    """What is thought of the validators of each host, and which visits put them on trial.
+    """The verdict on each host's validators, and which visits put them on trial.
 
     The `share` of visits to honest hosts goes without validators, and half of those to unknown hosts (none if it is 0).
     """
@@ -101,7 +101,7 @@ class ValidatorTrials:
         return (None, None) if self._rng.random() < share else (etag, last_modified)
 
     def doubt(self, host: int, etag: str | None, last_modified: str | None) -> float | None:
-        """Return the probability that a 304 comes although the page has changed; None if it is not to be believed.
+        """Return the probability that a 304 comes although the page has changed; None if it is not believed.
 
         Where both are sent, a server goes by the ETag.
         """
@@ -129,7 +129,7 @@ class ValidatorTrials:
 
 
 def standings(data: dict[str, Any]) -> dict[str, str]:
-    """Say what is thought of a host's validators, from what `ValidatorTrials.to_dict` gave.
+    """Say in words how far a host's validators are believed, from what `ValidatorTrials.to_dict` gave.
 
     >>> standings({"etag": [5, 0, 0, 3], "last_modified": [0, 4, 0, 0]})
     {'ETag': 'honest', 'Last-Modified': 'lying'}

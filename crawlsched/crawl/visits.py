@@ -29,7 +29,8 @@ __all__ = ["CALL_META", "NOT_RETRIED", "ResponseFacts", "Visit", "VisitEnds", "V
 
 logger = logging.getLogger(__name__)
 
-#: Under this key a request carries, from the spider middleware to the scheduler, the visit whose callback yielded it.
+#: The key under which a request carries the visit whose callback yielded it, from the spider middleware to the
+#: scheduler.
 CALL_META = "crawlsched_call"
 
 
@@ -61,17 +62,17 @@ class Visit:
 
     @property
     def is_lesson(self) -> bool:
-        """Whether it is a second fetch that only teaches: its page was judged by the first."""
+        """Whether it is a second fetch that only teaches: the first one has judged its page."""
         return self.probe is not None and not self.probe.is_held
 
     @property
     def is_ours(self) -> bool:
-        """Whether the spider has asked for nothing of it: a source, or a page's second fetch."""
+        """Whether the spider did not ask for it: a source, or a page's second fetch."""
         return self.source >= 0 or self.probe is not None
 
 
 class ResponseFacts(NamedTuple):
-    """What a response said, as far as the refresher cares.
+    """The facts of a response that the refresher needs.
 
     `moved_to` is the final request if every redirect was permanent, `location` the URL of one that was not followed.
     """
@@ -126,8 +127,8 @@ class Visits:
     def open(self, *, url: str, now: float, host: int = -1, page: int = -1, source: int = -1) -> Visit:
         """Begin a visit of a page or a source.
 
-        A request of the fallback scheduler is neither: its redirects and retries are recognised by its visit, which is
-        not counted.
+        A request of the fallback scheduler is neither: its visit only recognises its redirects and retries, and is not
+        counted.
         """
         visit = Visit(token=next(self._tokens), page=page, source=source, host=host, url=url, opened_at=now)
         self._open[visit.token] = visit
@@ -164,13 +165,13 @@ class Visits:
 
 _REACHED = frozenset({Outcome.CHANGED, Outcome.UNCHANGED, Outcome.NOT_MODIFIED, Outcome.FLAPPING, Outcome.MOVED})
 
-# What of a planner's observation is kept.
+# The part of a planner's observation that is kept.
 _TAUGHT = ("page", "elapsed", "n_signals", "source", "further", "changed", "time_since_modified")
 
 
 @dataclass(eq=False)
 class VisitEnds:
-    """Ends visits, with or without a response; whatever goes wrong about one page or source ends here, too."""
+    """Ends visits, with or without a response; every error about one page or source ends here, too."""
 
     collection: Collection
     visits: Visits
@@ -194,12 +195,12 @@ class VisitEnds:
             if visit.probe is not None and visit.probe.impossible_url is not None:
                 self.question_open(visit, visit.probe, now)
                 return
-            # What some other component dropped would be picked again at once, so it backs off like an error.
+            # A page dropped by another component would be picked again at once, so it backs off as after an error.
             leave = self._planner.not_allowed if outcome is Outcome.REFUSED else self._planner.failed
             self.back_off(visit, outcome, now, leave=leave)
 
     def not_sent(self, visit: Visit, now: float) -> None:
-        """A visit was taken back before anything was sent: its page, which may have been told to go, goes next."""
+        """A visit was taken back before anything was sent: its page, perhaps one with a command to go, goes next."""
         with self.caught(visit, now):
             if self.was_forgotten(visit, now):
                 return
@@ -214,14 +215,14 @@ class VisitEnds:
                         self.one_pass.taken_back(visit.page)
 
     def was_forgotten(self, visit: Visit, now: float) -> bool:
-        """Whether `crawlsched forget` took the page away while it was visited; then there is nothing left to learn."""
+        """Whether `crawlsched forget` took the page away during its visit; then nothing is left to learn."""
         if visit.page < 0 or self.collection.knows(visit.page):
             return False
         self.end(visit, Outcome.DROPPED, now)
         return True
 
     def question_open(self, visit: Visit, probe: Probe, now: float, fetched: ResponseFacts | None = None) -> None:
-        """What a host answers in the place of pages was not found out: the page itself is fetched once more."""
+        """It was not found out what a host answers in the place of pages: the page itself is fetched once more."""
         self.collection.wrong_pages.answered(visit.host, probe.first.likeness)
         self.end(visit, Outcome.PROBED, now, fetched)
         self.probes.ask(replace(probe, impossible_url=None, asked_at=now))
@@ -278,7 +279,7 @@ class VisitEnds:
         *,
         leave: Callable[..., None] | None = None,
     ) -> None:
-        """A visit ended without content: its page backs off, and the feed gets that if it is news."""
+        """A visit ended without content: its page backs off, and the feed gets a new state."""
         observation = self.end(visit, outcome, now, fetched)
         page, hosts = visit.page, self.collection.hosts
         if visit.source >= 0:
@@ -299,7 +300,7 @@ class VisitEnds:
         self.collection.unsaved.source(self.collection.sources.polled(number, now, ok=False), now)
 
     def tell(self, page: int, before: str, observation: int | None, now: float) -> None:
-        """Put it into the feed if a page stands otherwise than before; the same batch has its state."""
+        """Put a page's new state into the feed, if it differs from the last; the same batch has the state."""
         standing = self._planner.standing(page)
         if standing == before:
             return
@@ -312,12 +313,12 @@ class VisitEnds:
         status = 0 if fetched is None else fetched.status
         is_whole = host in self.collection.failing_hosts
         if outcome in _REACHED:
-            if visit.page >= 0 or not is_whole:  # a sitemap says nothing of the pages
+            if visit.page >= 0 or not is_whole:  # a sitemap tells nothing about the pages
                 hosts.answered(host)
             return
         is_of_host = outcome is Outcome.ERROR and (visit.unanswered or status >= 500 or status == 429)
         if fetched is not None and visit.page >= 0 and outcome in (Outcome.REFUSED, Outcome.WRONG, Outcome.GONE):
-            # Pages that are known to be forbidden or gone are no news of their host.
+            # Pages that are known to be forbidden or gone tell nothing new about their host.
             is_news = self._planner.pages.state.item(visit.page) == LIVE or hosts.fails(host)
             is_of_host = is_news and (outcome is not Outcome.GONE or is_whole)
         if is_of_host:
@@ -340,14 +341,14 @@ class VisitEnds:
 
     @contextmanager
     def caught(self, visit: Visit, now: float) -> Iterator[None]:
-        """Whatever of ours goes wrong inside ends the visit as an error, and goes no further."""
+        """An internal error ends the visit as an error, and goes no further."""
         try:
             yield
         except Exception as error:
             self.visit_error(visit, error, now)
 
     def visit_error(self, visit: Visit, error: Exception, now: float) -> None:
-        """What a visit brought could not be judged: it counts as an error, and the page backs off."""
+        """The result of a visit could not be judged: it counts as an error, and the page backs off."""
         self._say(f"What came of {without_secrets(visit.url)} cannot be judged, so it is visited again later", error)
         try:
             self._close(visit, Outcome.ERROR)
@@ -368,6 +369,6 @@ class VisitEnds:
 
     def _say(self, sentence: str, error: Exception) -> None:
         self._count("crawlsched/failures")
-        # One line of a kind that we know; what nobody thought of needs its traceback.
+        # One line for a known kind of error; an unforeseen one needs its traceback.
         expected = isinstance(error, CrawlschedError)
         logger.error("%s: %s", sentence, in_words(error), exc_info=None if expected else error)

@@ -1,4 +1,4 @@
-"""Withheld: what does not reach the spider, counted by host and reason, and said once of each."""
+"""Withheld: what does not reach the spider, counted by host and reason, and logged once for each."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REASONS: dict[str, str] = {
     "noise": "were changed only where pages of their kind are noisy",
     "minimum_change": "were changed by less than CRAWLSCHED_MIN_CHANGE",
     "recipe": "are read by another recipe than before",
-    "forgotten": "were told to be forgotten (crawlsched forget)",
+    "forgotten": "were forgotten on purpose (crawlsched forget)",
     "max_pages": "are more than CRAWLSCHED_PAGES or CRAWLSCHED_MAX_PAGES lets in",
     "known": "are known and were asked for again; they are visited when that is worth it",
     "truncated": "were cut short after an earlier body had been delivered, and are asked for again",
@@ -28,7 +28,7 @@ REASONS: dict[str, str] = {
     "not_the_page": "are not the page they should be, as the spider's callback said",
 }
 _SAID = "Pages of %s %s, so they are not delivered (%d so far, such as %s; `crawlsched withheld` has all)%s."
-# So many URLs of each host and reason are kept, the newest.
+# How many URLs of each host and reason are kept, the newest.
 _EXAMPLES = 20
 
 
@@ -50,7 +50,7 @@ class Withheld:
         self._hosts: dict[str, dict[str, dict[str, Any]]] = {}
         self._said: set[tuple[str, str]] = set()
         self._not_written: set[str] = set()
-        #: How often something was held back since this crawl began, but for requests of known pages.
+        #: How often something was held back since this crawl began, without requests for known pages.
         self.n_noted = 0
 
     def may(self, reason: str) -> bool:

@@ -17,7 +17,7 @@ from crawlsched.store import Outcome, PageFacts
 
 __all__ = ["WrongPages"]
 
-# Of shorter texts one word is all: 4 bytes for each three-word phrase.
+# For shorter texts one word is all: 4 bytes for each three-word phrase.
 _LEAST_SKETCH = 16
 # At most one request to a host in this number asks for a page that cannot exist.
 _VISITS_PER_QUESTION = 20
@@ -30,7 +30,7 @@ class _Host:
 
     # Likenesses of contents that are served in the place of pages.
     wrong: dict[bytes, None] = field(default_factory=dict)
-    # Of contents that were gone at the second fetch, the pages that they had replaced.
+    # Contents that were gone at the second fetch, with the pages that they had replaced.
     passing: dict[bytes, set[str]] = field(default_factory=dict)
     asked: set[bytes] = field(default_factory=set)  # likenesses of contents that a pending question is about
     n_visits: int = _VISITS_PER_QUESTION  # since it was asked for a page that cannot exist
@@ -41,13 +41,13 @@ class WrongPages:
 
     Notes
     -----
-    A page without a delivery is what it is, and so is a home page: it is not its host's error page,
-    though the host may serve it for one. A page that was delivered and whose text was replaced wholly is suspected.
-    Then the host is asked for a page that cannot exist. If it answers with the same content, that content is known for
-    a wrong page from then on; contents are compared by their `likeness`, since many say which page they have not found,
-    and when. Otherwise the page is fetched a second time at once. If it is itself again, and that happens to another
-    page with the same content, too, that is known for a wrong page as well (a wall that comes and goes). If it is not,
-    that is what the page says now, however many pages of the host say the same.
+    A page that was never delivered is judged as it is, and so is a home page: it is not its host's error page, though
+    the host may serve it as one. A page that was delivered and whose text was replaced wholly is suspected. Then the
+    host is asked for a page that cannot exist. If the host answers with the same content, that content is known as a
+    wrong page from then on. Contents are compared by their `likeness`, since many name the page that was not found, and
+    the time. Otherwise the page is fetched a second time at once. If the page is itself again, and this happens to
+    another page with the same content, that content is known as a wrong page, too (a wall that comes and goes). If the
+    page is not itself again, this is its content now, however many pages of the host have the same.
     """
 
     def __init__(self, rng: Random, *, enabled: bool = True) -> None:
@@ -67,7 +67,7 @@ class WrongPages:
         if content.likeness in known.wrong:
             self.learn(host, content)
             return Outcome.WRONG
-        if content.fingerprint.is_empty:  # a page that has lost all it said has nothing to tell
+        if content.fingerprint.is_empty:  # an empty page proves nothing
             return Outcome.WRONG
         if content.likeness in known.asked:  # until the answer is there, no page is judged by this content
             return Refetch.IMPOSSIBLE_PAGE
@@ -78,7 +78,7 @@ class WrongPages:
         return Refetch.IMPOSSIBLE_PAGE
 
     def answered(self, host: int, alike: bytes) -> None:
-        """A host has answered a question about this content, or nobody waits for its answer any more."""
+        """A host has answered a question about this content, or nobody waits for the answer any more."""
         self._hosts[host].asked.discard(alike)
 
     def impossible_url(self, url: str) -> str:
@@ -99,7 +99,7 @@ class WrongPages:
             return False
         if (given := given_trace(facts, content)) is not None and content.seen is not None:
             left = len({*given.digests}.intersection(content.seen.trace.digests))
-            if 2 * left >= len(given):  # most of what it said is there, so that nothing need be measured
+            if 2 * left >= len(given):  # most of its text is there, so that nothing need be measured
                 return False
         if min(len(facts.text_sketch), len(content.text_sketch)) < _LEAST_SKETCH:
             return content.fingerprint.is_empty
@@ -133,7 +133,7 @@ class WrongPages:
 
 
 def _put(contents: dict[bytes, Any], likeness: bytes, value: Any) -> None:
-    """Put in the youngest content; of too many the oldest goes."""
+    """Put in the newest content; of too many the oldest goes."""
     contents.pop(likeness, None)
     contents[likeness] = value
     if len(contents) > _MOST_CONTENTS:

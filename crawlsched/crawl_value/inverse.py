@@ -164,7 +164,7 @@ def _first_guess(share: FloatArray, goal: FloatArray, pages: FloatArray) -> Floa
 def _newton_step(
     y: FloatArray, reached: FloatArray, slope: FloatArray, goal: FloatArray, low: FloatArray, high: FloatArray
 ) -> FloatArray:
-    # In log y and log z(V): for a page crawled just now V is a power of y, of z always the square.
+    # In log y and log z(V): just after a crawl V is a power of y, and always about the square of z.
     z = inverse_residual_one(reached)
     steepness = slope * y / np.maximum(z * z * np.exp(-z), 1e-300)
     exponent = np.log(goal / np.maximum(z, 1e-300)) / np.maximum(steepness, 1e-300)

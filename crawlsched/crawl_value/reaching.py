@@ -9,13 +9,14 @@ from crawlsched.crawl_value.terms import noisy_terms
 
 __all__ = ["HIGHEST", "Grid", "gain", "tangent_wait"]
 
-#: Values have to be finite; only a page that never changes and was announced by a rule that trusts blindly gets here.
+#: Values have to be finite; only a page that never changes, and was announced under a rule that trusts blindly, gets
+#: here.
 HIGHEST = 1e300
 # Only some elapsed times of a grid are used, in ratios of 1.3: between two a value is about a power of the time.
 _STRIDE = 3
-# So many pages at once: the table of their values stays in the cache.
+# How many pages at once: the table of their values stays in the cache.
 _BLOCK = 1024
-# So many in one matrix product: OpenBLAS divides larger ones among threads, which takes ten times as much CPU.
+# How many in one matrix product: OpenBLAS divides larger ones among threads, which takes ten times as much CPU.
 _PRODUCT = 64
 
 
@@ -24,7 +25,7 @@ def gain(elapsed: FloatArray, rates: FloatArray) -> FloatArray:
 
     Its rounding error is below 1e-15 τ, whatever the rate.
     """
-    # Beyond x = 40 nothing is left of exp(-x), and x itself would only add its rounding.
+    # Beyond x = 40 exp(-x) vanishes, and x itself would only add its rounding.
     minus_x = np.maximum(rates * -elapsed, -40.0)
     lost = np.expm1(minus_x)
     # 1 - (1 + x) e^-x = -(e^-x - 1) - x (e^-x - 1) - x; no exponential is subtracted from 1.
@@ -36,7 +37,7 @@ def gain(elapsed: FloatArray, rates: FloatArray) -> FloatArray:
 
 
 class Grid:
-    """A grid of change rates, and crawl values at each after some elapsed times."""
+    """A grid of change rates, with crawl values at each of them after some elapsed times."""
 
     def __init__(self, rates: FloatArray) -> None:
         self.rates = rates
@@ -68,7 +69,7 @@ class Grid:
         return found
 
     def announced(self, weights: FloatArray, stale: FloatArray) -> FloatArray:
-        """Return the same as `noisy`, as if nothing were to be announced any more: each is as high or higher."""
+        """Return the same as `noisy` without further announcements: each value is as high or higher."""
         rates, lasts = self.rates, np.exp(-stale)
         lost = stale * lasts
         return np.stack(
@@ -92,10 +93,10 @@ class Grid:
 
 
 def tangent_wait(missing: FloatArray, slope: FloatArray, curvature: FloatArray) -> FloatArray:
-    """Return in how many seconds a value has grown by as much as is missing, or later; inf: never.
+    """Return a lower bound, in seconds, of the time in which a value grows by the missing amount; inf: never.
 
     The slope of a value by Lemma 4 of the noisy-signals paper is μ Σ w α exp(-α ι) ψ(ι), and ψ grows by at most one
-    second a second: after d seconds the value has grown by at most slope d + c d²/2, c = μ Σ w α exp(-α ι).
+    second a second. So after d seconds the value has grown by at most slope d + c d²/2, with c = μ Σ w α exp(-α ι).
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         rise = slope + np.sqrt(slope * slope + 2.0 * curvature * missing)

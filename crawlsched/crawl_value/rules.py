@@ -1,7 +1,7 @@
 """The crawl values of the papers' rules: GREEDY, GREEDY-CIS, GREEDY-CIS+, GREEDY-NCIS and G-NCIS-APPROX-j.
 
 The page with the highest crawl value is the one to crawl (Algorithm 1 of Busa-Fekete et al., 2025). Each value is the
-derivative of what the bandwidth is spent for: so much importance-weighted freshness is gained by one more crawl.
+derivative of the bandwidth's objective: how much importance-weighted freshness one more crawl gains.
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ def natural_parameters(change_rate: Any, recall: Any, false_signal_rate: Any) ->
 
 
 def evidence_of(n_signals: Any, kappa: Any) -> Any:
-    """Kappa n, where no announcement of infinite weight is 0."""
+    """Kappa n, where no announcement gives 0 even with an infinite weight."""
     return np.where(np.asarray(n_signals) > 0.0, kappa, 0.0) * np.maximum(n_signals, 1.0)
 
 
@@ -233,7 +233,7 @@ class Rule(NamedTuple):
                 seen[2] = 0.0
             alpha, gamma, kappa = natural_parameters(*seen)
         if self.trusts:
-            # A change rate of 0 leaves no room for a true announcement; a recall of 0 does: it is one all the same.
+            # A change rate of 0 leaves no room for a true announcement. A recall of 0 does: it is true all the same.
             kappa = np.where(ignored | (seen[0] == 0.0), 0.0, np.inf)
         return np.vstack([seen, alpha, gamma, kappa])
 

@@ -1,8 +1,8 @@
 """Terms of the noisy-signals crawl value, evaluated so that the cost is bounded whatever the parameters.
 
 Private to `crawlsched.crawl_value`: float64 arrays, arguments unchecked. First come elementary integrals without
-cancellation: the papers print their closed forms, small differences of large numbers for pages crawled recently, which
-are used where their two terms differ by at least a fifth; elsewhere the power series is.
+cancellation. The papers print closed forms, which are small differences of large numbers for pages crawled recently.
+They are used where their two terms differ by at least a fifth, and the power series elsewhere.
 
 With y = alpha tau + kappa n (minus the log-probability of freshness) and c = gamma / alpha, the crawl value of Lemma 4
 (Busa-Fekete et al., 2025) is the sum over i = 0 .. floor(y / kappa) of
@@ -32,7 +32,7 @@ LARGEST_EXPONENT = 40.0
 
 # Below this argument the series is used: there, the closed form would lose more than one digit.
 RESIDUAL_SERIES_BELOW = 0.2
-# Of arrays a series takes many calls: a little more is lost to rounding (4e-15), and it is seldom needed.
+# A series over arrays takes many calls: a little more is lost to rounding (4e-15), and it is seldom needed.
 _FIRST_SERIES_BELOW = 0.1
 
 # exp(y) - 1 - y = y**2 sum_k y**k / (k+2)!, and 10 terms leave 5e-16 / 10! at y = 0.2.
@@ -280,7 +280,7 @@ def open_terms(i: FloatArray, x: FloatArray, c: FloatArray) -> tuple[FloatArray,
 def _open_terms(i: FloatArray, x: FloatArray, c: FloatArray) -> tuple[FloatArray, FloatArray]:
     shape = i + 1.0
     spread = WIDTH * np.sqrt(shape)
-    shrink = c / (1.0 + c)  # exp(-v / c) times the density of v is a Gamma density shrunk by this
+    shrink = c / (1.0 + c)  # exp(-v / c) times the density of v is a Gamma density that is narrower by this
     low = shrink * np.maximum(shape + BELOW - spread, 0.0)
     width = np.maximum(np.minimum(x, shrink * (shape + spread + ABOVE)) - low, 0.0)
     v = width[:, None] * NODES

@@ -51,7 +51,7 @@ class Intervals:
         self._used += room
 
     def gather(self, rows: IndexArray) -> tuple[FloatArray, IndexArray]:
-        """Return the values of some rows one after the other, and how many each has."""
+        """Return the values of some rows one after the other, and the number of values in each."""
         lengths = self.length[rows]
         ends = np.cumsum(lengths)
         within = np.arange(int(lengths.sum())) - np.repeat(ends - lengths, lengths)
@@ -142,7 +142,7 @@ class Estimator(ABC):
         return self._of(pages, self._estimate)
 
     def _of(self, pages: npt.ArrayLike | None, read: Callable[[IndexArray], Any]) -> Any:
-        """Return what is read of some rows, all by default; of a single one without the axis of rows."""
+        """Return the estimates of some rows, all by default; for a single one without the axis of rows."""
         found = read(np.arange(self.n_pages) if pages is None else check_rows(pages, self.n_pages))
         if pages is None or np.ndim(pages):
             return found
@@ -164,10 +164,10 @@ class Estimator(ABC):
     def rows_to_bytes(self, pages: npt.ArrayLike) -> list[bytes]:
         """Return the rows of some pages as bytes for `rows_from_bytes`.
 
-        A row is its columns one after the other (little-endian), and then the intervals that it keeps.
+        A row is its columns one after the other (little-endian), then the intervals that it keeps.
         """
         rows = check_rows(pages, self.n_pages)
-        self._estimate(rows)  # what some put off until somebody asks
+        self._estimate(rows)  # some estimators put this off until somebody asks
         parts = [_bytes_of(column[rows]) for column in self._columns.values()]
         packed = [b"".join(row) for row in zip(*parts, strict=True)]
         if self._keeps_intervals:

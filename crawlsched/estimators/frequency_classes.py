@@ -35,7 +35,7 @@ class FrequencyClasses(Estimator):
     -----
     Cho and Garcia-Molina [1]_, section 2 (3) "categorization of frequency": the probability of each class is kept and
     multiplied, visit by visit, by that of what was found: e^{-rτ} or 1 - e^{-rτ}. The change rate is the mean over the
-    classes: never outside them, and so as biased as the page lies outside them. Positive for every history.
+    classes: it never leaves their range, and is as biased as the page lies outside it. Positive for every history.
 
     References
     ----------

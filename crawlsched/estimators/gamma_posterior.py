@@ -34,9 +34,9 @@ class GammaPosterior(Estimator):
     watched all the time.
 
     Bias: towards the prior's mean, by O(1/n), as any posterior; for pages much faster than the prior's mean slowly,
-    since `prior_time` counts like as much time watched without a change. Matching moments costs less than 1 % with
-    visits up to one change apart; with visits much farther apart the exact posterior has a tail that a Gamma cannot
-    follow, and the mean is off by 5 to 15 % either way, depending on the prior, for hundreds of visits (five changes
+    since `prior_time` counts like as much time watched without a change. A Gamma fits by moments within 1 % where
+    visits are at most one change apart. Where they are much farther apart the exact posterior has a tail that a Gamma
+    cannot follow: the mean is off by 5 to 15 % either way, depending on the prior, for hundreds of visits (five changes
     apart; `Posterior` does not have this). Positive for every history.
 
     Examples

@@ -1,4 +1,4 @@
-"""Learned rates: an estimator by its name, and what a page counts as that was never found changed.
+"""Learned rates: an estimator by its name, and the rate of a page that was never found changed.
 
 A replay and a crawl learn by this very code.
 """
@@ -37,7 +37,7 @@ POINT_ESTIMATORS: dict[str, Callable[..., Estimator]] = {
     "frequency_classes": FrequencyClasses,
     "gamma_posterior": GammaPosterior,
 }
-# What is not known yet is as uncertain as this: a Gamma distribution of this shape.
+# An unknown rate is as uncertain as this: a Gamma distribution of this shape.
 _PRIOR_SHAPE = 0.5
 _WATCHED_BYTES = 8
 _VISIT_COLUMNS = ("page", "elapsed", "changed", "n_signals", "time_since_modified")
@@ -58,9 +58,8 @@ class LearnedRates:
 
     Notes
     -----
-    Most estimators give 0 for a page that never was found changed, which would mean never to come back, and all
-    such pages would be alike. It counts as if half a change had been seen in the time it was watched and one even
-    interval more.
+    Most estimators give 0 for a page that was never found changed. It would never be visited again, and all such pages
+    would be alike. It counts as if half a change had been seen in the time it was watched and one even interval more.
 
     Examples
     --------
@@ -80,7 +79,7 @@ class LearnedRates:
             given.setdefault("prior_time", shape / even_rate)
         try:
             self._bank = POINT_ESTIMATORS[name](n_pages, **given)
-            # What is known of a page that was never visited.
+            # The estimate for a page that was never visited.
             self._nothing = bytes(_WATCHED_BYTES) + POINT_ESTIMATORS[name](1, **given).rows_to_bytes(np.array([0]))[0]
             self.key = json.dumps({"name": name, **given}, sort_keys=True, allow_nan=False)
         except TypeError as error:

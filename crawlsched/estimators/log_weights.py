@@ -25,9 +25,9 @@ _NATS_PER_STEP = -1.0 / _STEPS_PER_NAT
 # The last of them.
 _LAST_STEP = 65535.0
 
-# In 8 bits steps grow with the distance from the likeliest rate: a code k stands for k² 257/255 of the steps above, so
-# that 255 stands for the last of them. Near the likeliest rate, where weights are large, they are as fine as in 16
-# bits; a nat below it a code is 0.05 nat.
+# In 8 bits steps grow with the distance from the likeliest rate: a code k stands for k² 257/255 of the steps above, and
+# 255 for the last of them. Near the likeliest rate, where weights are large, they are as fine as in 16 bits; one nat
+# below it they are 0.05 nat.
 _STEPS_PER_SQUARE = 257 / 255
 _SQUARES_PER_NAT = _STEPS_PER_NAT / _STEPS_PER_SQUARE
 _LAST_CODE = 255.0
@@ -41,11 +41,11 @@ _NATS: dict[str, FloatArray] = {
 }
 
 
-# By the character of the type: its name is made anew whenever it is asked for, in a microsecond.
+# By the character of the type: numpy makes its name anew each time, which takes a microsecond.
 _NAMES = {np.dtype(name).char: name for name in _NATS}
 
-# Weyl sequence modulo 2^32 with the golden ratio: the most evenly spread of all, so that the rounding errors of equal
-# steps cancel to within a few steps for ever; pages start at different points of it.
+# Weyl sequence modulo 2^32 with the golden ratio. No sequence is more evenly spread, so the rounding errors of equal
+# steps cancel to within a few steps for ever. Pages start at different points of it.
 _COUNT_STEP = 0x9E3779B9
 _PAGE_STEP = 0x85EBCA6B
 _MASK = 0xFFFFFFFF
@@ -79,8 +79,8 @@ def encoded(relative: FloatArray, offset: Any, dtype: str) -> npt.NDArray[Any]:
     at the last step, so no rate is ever excluded for good.
     """
     if dtype == "uint8":
-        # Rounding is to be right on average in nats: with an offset o, s squares are k or more where at least the share
-        # 1 - o of the way from (k - 1)² to k² is done, so where s - o (1 - o) is at least (k - o)².
+        # Rounding is to be right on average in nats. With an offset o, s squares are k or more once the share 1 - o of
+        # the way from (k - 1)² to k² is done: where s - o (1 - o) is at least (k - o)².
         squares = relative * -_SQUARES_PER_NAT
         squares -= offset * (1.0 - offset)
         codes = np.sqrt(np.maximum(squares, 0.0, out=squares), out=squares)
@@ -116,7 +116,7 @@ def decoded(stored: npt.NDArray[Any]) -> FloatArray:
 
 @lru_cache(maxsize=64)
 def _likelihood_table(dtype: str, learning_rate: float = 1.0) -> FloatArray:
-    """Return the likelihood, to a power, of each value that compact rows of a type can hold.
+    """Return the likelihood, to a power, of each value that compact rows of this type can hold.
 
     A look-up is several times faster than an exponential.
     """

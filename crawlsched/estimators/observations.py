@@ -10,7 +10,7 @@ from crawlsched.columns.array_types import FloatArray, IndexArray
 __all__ = ["Observations", "check_n_pages", "check_observations", "check_positive", "check_rows", "per_page"]
 
 
-# Shorter and longer times than these count as these, so that no sum and no quotient of them leaves float64.
+# Shorter and longer times count as these, so that sums and quotients stay within float64.
 _SHORTEST = 1e-9
 _LONGEST = 1e15
 

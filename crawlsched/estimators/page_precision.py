@@ -13,9 +13,9 @@ _LEAST_CHANCE = 1e-12
 # The announcements of a page that are remembered. Older ones count ever less, so that a page whose announcements have
 # become better or worse is noticed.
 _REMEMBERED = 200.0
-#: For how many announcements what is known of a source counts beside a page's own.
+#: How many announcements the knowledge of a source counts for beside a page's own.
 OF_THE_SOURCE = 4.0
-#: No source is right or wrong so often that a page could not be otherwise.
+#: No source is so surely right or wrong that a page could not be otherwise.
 EXTREME = 1e-6
 
 
@@ -30,7 +30,7 @@ def expected_evidence(true: float, false: float, n_signals: float) -> float:
     [0.693, 1.099, 2.398]
     """
     both = true + false
-    # Of hundreds of millions only rounding would be left.
+    # Beyond hundreds of millions only rounding would be left.
     return max(lgamma(false) - lgamma(false + n_signals) - lgamma(both) + lgamma(both + n_signals), 0.0)
 
 
@@ -40,8 +40,8 @@ def judged(true: float, false: float, n_signals: float, known: float, fresh: flo
     Parameters
     ----------
     known, fresh : float
-        What the visit found had the probability known + fresh (1 - p)^n: (0, f) for an unchanged page and (1, -f) for a
-        changed one, if f is the probability that there was no change but what these announcements may tell of.
+        The probability of the visit's finding was known + fresh (1 - p)^n. This is (0, f) for an unchanged page and (1,
+        -f) for a changed one, if f is the probability that nothing else changed the page.
 
     Notes
     -----
@@ -57,7 +57,7 @@ def judged(true: float, false: float, n_signals: float, known: float, fresh: flo
 
     Examples
     --------
-    A change that nothing else explains proves the announcement true; one that would have come anyway does not:
+    A change without another explanation proves the announcement true; one that would have come anyway does not:
 
     >>> judged(1.0, 1.0, 1.0, known=1.0, fresh=-1.0)
     (2.0, 1.0)

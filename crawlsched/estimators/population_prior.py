@@ -15,10 +15,10 @@ __all__ = ["learn_prior"]
 
 # Rows worked on at once: their intermediate arrays stay in the cache.
 _SLICE = 8192
-# In products fewer, which OpenBLAS does not share among threads: it would let these spin for as long again as they have
-# worked, on processors that the crawl beside could use.
+# Products take fewer, which OpenBLAS does not share among threads. Otherwise its threads would spin on after their
+# work, on processors that the crawl beside could use.
 _PRODUCT_SLICE = 256
-# Up to this number of slices their likelihoods are kept: looking them up again takes longer than the rest.
+# Up to this number of slices the likelihoods are kept: looking them up again takes longer than the rest.
 _MOST_KEPT = 128
 
 
@@ -50,7 +50,7 @@ def learn_prior(
         How many pages the `prior` counts for; 1 for the whole and 10 for groups by default. Positive, so that no rate
         is ever ruled out.
     n_groups : int, optional
-        Number of groups, where some may have no page: those get what they are shrunk towards.
+        Number of groups, where some may have no page; such a group gets the distribution that it is shrunk towards.
     learning_rate : float, default 1
         Power of the likelihoods, as for `Posterior.weights`.
 

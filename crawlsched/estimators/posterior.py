@@ -33,10 +33,10 @@ DAY = 86_400.0
 
 #: 32 change rates (per second) in equal ratios of 1.62, from once in three years to once in 30 seconds.
 #:
-#: Neighbours have to be so close that no page falls between two of them: one visit tells rates apart that differ by a
-#: factor of about e, ten visits by about 1.6, and beyond that the crawl value hardly depends on the rest (it is flat at
-#: its best). The slow end is where a page is as good as unchanging over the life of a crawl, the fast end where no
-#: crawler follows; a page beyond either end is treated as one at the end. 32 numbers of 2 bytes are one cache line.
+#: Neighbours have to be so close that no page falls between two of them. One visit tells rates apart that differ by a
+#: factor of about e, ten visits by about 1.6. Beyond that the crawl value hardly depends on the rest (it is flat at its
+#: best). The slow end is where a page is as good as unchanging over the life of a crawl, the fast end where no crawler
+#: follows; a page beyond either end is treated as one at the end. 32 numbers of 2 bytes are one cache line.
 DEFAULT_RATES: FloatArray = np.geomspace(1 / (3 * 365 * DAY), 1 / 30, 32)
 DEFAULT_RATES.setflags(write=False)
 
@@ -74,10 +74,10 @@ DEFAULT_RATES_ID = grid_id(DEFAULT_RATES)
 
 # A new rate lies within this factor of the old one, above or below it, except for the share below.
 _FARTHEST = 10.0
-# One of ten may be any rate, drawn from the prior: no rate is ever ruled out, and a jump of a hundred is followed.
+# One of ten may be any rate, drawn from the prior: no rate is ever ruled out, and even a jump by a hundred is followed.
 _FAR = 0.1
-# A rate is reached with this multiple of its prior probability at most. Without that, evidence against rates that no
-# page seems to have would hardly count: the prior learned from such likelihoods would begin to believe in them.
+# A rate gets at most this multiple of its prior probability. Without that, evidence against rates that no page has
+# would hardly count, and the prior learned from such likelihoods would begin to believe in them.
 _MOST = 2.0
 
 
@@ -86,16 +86,16 @@ class Renewal:
 
     Notes
     -----
-    With the prior π and likelihoods L the weights of the rates before the step are π L. Of them the share ε goes to
-    other rates: nine tenths evenly to the W rates that a grid has within a factor of ten, the rest to all, as the prior
-    has them, and none gets more than 2 ε times its prior. As state is the likelihood without the prior, and but for a
-    constant, with the odds o = ε / (1 - ε),
+    With the prior π and likelihoods L the weights of the rates before the step are π L. The share ε of them goes to
+    other rates: nine tenths evenly to the W rates within a factor of ten, the rest to all in proportion to the prior.
+    No rate gets more than 2 ε times its prior. The state is the likelihood without the prior. Up to a constant, with
+    the odds o = ε / (1 - ε),
 
         L_j ← L_j + min(o (0.9 Σ_near π_i L_i / (W π_j) + 0.1 Σ π_i L_i), 2 ε Σ π_i L_i).
 
-    The fixed share of Herbster and Warmuth (1998) is that with the last sum alone. It takes the longer to follow a page
-    the fewer pages there are like what it becomes, and draws rates from everywhere that the prior has any; among ten
-    times faster or slower ones a page is soon found again, whatever the others are like.
+    The fixed share of Herbster and Warmuth (1998) is that with the last sum alone. A page is followed the sooner the
+    more pages are like its new rate; new rates come from wherever the prior has any. Among rates ten times as fast or
+    slow a page is soon found again, whatever the others are like.
 
     Examples
     --------
@@ -113,7 +113,7 @@ class Renewal:
         odds = probability / (1.0 - probability)
         widest = int(np.diff(self.near, axis=1).max())
         self._shares = (1.0 - _FAR) * odds / widest, _FAR * odds, _MOST * probability
-        # Whose weights go to each rate from near it, with their share; in the last column, that of all.
+        # Which rates near each rate give it their weight, with their share; the last column has the share from all.
         rows = np.arange(rates.size)[:, np.newaxis]
         nearby = (rows >= self.near[:, 0]) & (rows < self.near[:, 1])
         self._sums: FloatArray = np.column_stack([nearby * self._shares[0], np.ones(rates.size)])
@@ -192,14 +192,14 @@ class Posterior(Estimator):
     shrunk onto two neighbours: the price of constant state.
 
     In compact form each update is rounded down after adding an evenly spread offset from (page, number of updates), so
-    that rounding is right on average even for updates far below a step. Of equal updates the sum is right to 4 steps
-    for ever; of unequal ones what is left is a walk of about half a step of 1/2048 nat each: probabilities are off by
-    less than 0.01 in sum after 3000 visits. Rates less likely than e^-32 times the likeliest are kept at e^-32: that
-    is also all that can be remembered against a rate.
+    that rounding is right on average even for updates far below a step. With equal updates the sum is right to 4 steps
+    for ever. With unequal ones the error is a walk of about half a step of 1/2048 nat each: after 3000 visits
+    probabilities are off by less than 0.01 in sum. Rates less likely than e^-32 times the likeliest are kept at e^-32:
+    that is also all that can be remembered against a rate.
 
-    In 8 bits steps are the coarser the less likely the rate is (1/2048 nat at the likeliest, 1/20 nat a nat below it).
-    Crawl values of single pages are then off by half a percent after 30 visits, and by one or two where visits tell
-    little and with `renewal` forget it again; what is not known of the rate makes them off by 10 to 45 %.
+    In 8 bits steps are coarser for less likely rates (1/2048 nat at the likeliest, 1/20 nat a nat below it). Crawl
+    values of single pages are then off by half a percent after 30 visits, and by one or two percent where visits tell
+    little and `renewal` forgets that again. The uncertainty of the rate itself makes them off by 10 to 45 %.
 
     References
     ----------
@@ -335,8 +335,8 @@ class Posterior(Estimator):
 
         Notes
         -----
-        With a doubt q, unchanged has the likelihood q + (1 - q) e^{-(rτ + e)}: it cannot speak against a rate by more
-        than log q. The last of a Poisson page's changes s seconds ago has the likelihood r e^{-rs}, instead of
+        With a doubt q, an unchanged page has the likelihood q + (1 - q) e^{-(rτ + e)}: it cannot speak against a rate
+        by more than log q. The last of a Poisson page's changes s seconds ago has the likelihood r e^{-rs}, instead of
         1 - e^{-rτ} where only that it changed is known: what the estimator of Cho and Garcia-Molina for pages with
         Last-Modified uses (2003, section 5), here for the whole grid.
 
@@ -388,7 +388,7 @@ class Posterior(Estimator):
             relative += np.log(doubt + (1.0 - doubt) * np.exp(-(expected + evidence)))
         else:
             relative -= expected
-        relative -= relative.item(relative.argmax())  # of some dozens, in a quarter of the time that `max` takes
+        relative -= relative.item(relative.argmax())  # of some dozens, in a quarter of the time of `max`
         stored[page] = relative if self.dtype == "float64" else encoded(relative, offset, self.dtype)
 
     def weights(

@@ -56,7 +56,7 @@ def posterior_probabilities(stored: npt.NDArray[Any], prior: FloatArray, learnin
     total = joint.cumsum(axis=1)[:, -1:]
     lost = np.flatnonzero(total[:, 0] < TINY)
     if lost.size:
-        # The prior rules out what the visits point at: compare in logarithms what is left.
+        # The prior rules out what the visits point at: compare the remaining rates in logarithms.
         with np.errstate(divide="ignore"):
             logs = decoded(stored[lost]) * learning_rate + np.log(np.broadcast_to(prior, joint.shape)[lost])
         joint[lost] = np.exp(logs - logs.max(axis=1, keepdims=True))

@@ -35,13 +35,13 @@ def recall_interval(
     Notes
     -----
     The share of changes that are announced is taken to be the same for all pages of a source; how often they change is
-    not. A page with true announcements at the rate λ then has unannounced changes at the rate φ λ, and recall is
-    1 / (1 + φ). Only visits with no announcement before them are evidence of φ: unannounced changes do not depend on
-    whether one came, while a crawl that goes by announcements sees pages that change often only after one. λ of each
-    page has a distribution by the Poisson number of its announcements, true and false, whose prior is that of the
-    source's pages (expectation-maximisation over a grid). False ones come at one rate, that which the precision leaves
-    [1]_. The interval is that of the likelihood of φ, widened by the errors of the number of announcements and
-    of their precision.
+    not. A page with true announcements at the rate λ then has unannounced changes at the rate φ λ, and recall is 1 / (1
+    + φ). Only visits without an announcement before them are evidence of φ. Unannounced changes do not depend on
+    announcements, while a crawl that goes by announcements sees pages that change often only after one. The
+    distribution of each page's λ follows from the Poisson number of its announcements, true and false. Its prior is
+    that of the source's pages (expectation-maximisation over a grid). False ones come at one rate, that which the
+    precision leaves [1]_. The interval comes from the likelihood of φ, widened by the errors of the announcements'
+    number and precision.
 
     References
     ----------
@@ -102,7 +102,7 @@ def _distributions(announced: FloatArray, watched: FloatArray, rates: FloatArray
 def _log_likelihood(
     rates: FloatArray, weights: FloatArray, page: npt.NDArray[np.intp], changed_after: FloatArray, quiet: FloatArray
 ) -> float:
-    """Return that of what silent visits found, pages' unannounced changes coming at these rates with these weights."""
+    """Return the likelihood of silent visits' findings, given pages' unannounced changes at weighted rates."""
     found = -np.outer(quiet, rates)
     np.add.at(found, page, np.log(-np.expm1(-np.outer(changed_after, rates))))
     greatest = found.max(axis=1)

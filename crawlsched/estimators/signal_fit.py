@@ -61,9 +61,9 @@ class Evidence(NamedTuple):
 def regularized(evidence: Evidence) -> Evidence:
     """Return evidence whose likelihood is greatest at a finite place.
 
-    Where every visit found a change the scale would be infinite, and where every visit after an announcement did, so
-    would be the signal weight. Half an unchanged visit of the mean kind is added then, as Cho and Garcia-Molina (2003)
-    do in their section 4.2 for the same reason.
+    The scale would be infinite if every visit found a change. So would be the signal weight if every visit after an
+    announcement did. Half an unchanged visit of the mean kind is added then, as Cho and Garcia-Molina (2003) do in
+    their section 4.2 for the same reason.
     """
     x, n, weight = evidence.x, evidence.n, evidence.weight
     if evidence.unchanged_x == 0 and (x > 0).any():
@@ -77,8 +77,8 @@ def _maximize(evidence: Evidence) -> tuple[float, float]:
     """Return the scale and the signal weight of greatest likelihood.
 
     The likelihood being concave, there are three cases: the greatest value lies on the edge without weight, on the edge
-    without scale, or inside. The first has precedence where they tie (announcements that come with every visit and say
-    nothing): what does not help is not trusted.
+    without scale, or inside. Where they tie (announcements that come with every visit), the first has precedence: what
+    does not help is not trusted.
     """
     unit = float(evidence.weight @ evidence.x) + evidence.unchanged_x or 1.0
     evidence = evidence._replace(x=evidence.x / unit, unchanged_x=evidence.unchanged_x / unit)
@@ -91,7 +91,7 @@ def _maximize(evidence: Evidence) -> tuple[float, float]:
     signal_weight = min(_maximize_scale(other, 0.0), MAX_SIGNAL_WEIGHT)
     if evidence.slopes(0.0, signal_weight)[0] <= 0:
         return 0.0, signal_weight
-    # Inside, with less weight than if announcements had to explain everything.
+    # Inside, the weight is less than if announcements had to explain everything.
     scale, signal_weight = _climb(evidence, _maximize_scale(evidence, signal_weight / 2), signal_weight / 2)
     return scale / unit, signal_weight
 
@@ -138,7 +138,7 @@ def _weight_interval(evidence: Evidence, signal_weight: float, drop: float) -> t
     best = evidence.log_likelihood(near, signal_weight)
 
     def excess(weight: float) -> float:
-        # The root of what is lost is nearly straight, and so its crossing soon found.
+        # The root of the loss is nearly straight, so its crossing is soon found.
         lost = best - evidence.log_likelihood(_maximize_scale(evidence, weight, near), weight)
         return float(np.sqrt(max(lost, 0.0)) - np.sqrt(drop))
 
@@ -195,7 +195,7 @@ def _climb(evidence: Evidence, scale: float, signal_weight: float) -> tuple[floa
 def _step(slopes: tuple[float, float, float, float, float], scale: float, signal_weight: float) -> tuple[float, float]:
     """Return Newton's step, but with neither parameter shrinking to less than a tenth at once.
 
-    Where the step would go beyond, the one parameter goes as far as it may and the other where it is best then.
+    Where the step would go beyond that, one parameter goes as far as it may, and the other to its best value there.
     """
     by_scale, by_weight, a, b, c = slopes
     # A little curvature where there is none: along the ridge of announcements proportional to time, for instance.
@@ -289,6 +289,6 @@ def fit_evidence(
     if interval and (signals > 0 or prior is not None):
         limits = _weight_interval(bounded, weight, _DROP_95)
         if bounded.unchanged_n != evidence.unchanged_n:
-            # Half a visit was added for the sake of a finite estimate: nothing bounds the weight from above.
+            # Half a visit was added to make the estimate finite: nothing bounds the weight from above.
             limits = (limits[0], MAX_SIGNAL_WEIGHT)
     return SignalFit(rate, weight, signals / time, limits) if time else SignalFit(0.0, weight, 0.0, limits)

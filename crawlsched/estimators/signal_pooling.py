@@ -1,7 +1,7 @@
 """Partial pooling: how far the announcements of sources, and of their sites, can be trusted.
 
 The precision of all sources counts as ten announcements of each, that of a source as ten of each of its sites. It is
-the mean of what its members show by themselves, weighted by what was heard of them.
+the mean of what its members show by themselves, weighted by how many of their announcements were visited.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ Visits = Mapping[str, npt.NDArray[Any]]
 
 #: Precision of announcements before anything is known: as likely true as not.
 FIRST_PRECISION = 0.5
-# How many announcements that what is known of the larger group counts for, when the precision of one within it is
-# fitted: a source among all, a site of a source.
+# How many announcements the larger group's knowledge counts for when the precision of a member is fitted: a source
+# among all, a site of a source.
 _ANNOUNCEMENTS_OF_THE_WHOLE = 10.0
-# The visits after an announcement from which on a site has a quality of its own, and the most sites that have one:
-# those with most of these visits.
+# From this number of visits after an announcement on, a site has a quality of its own. At most this many sites have
+# one: those with most such visits.
 _LEAST_HEARD = 10
 _MOST_SITES = 512
 
@@ -50,7 +50,7 @@ def pooled_sources(visits: Visits, weights: FloatArray, intervals: FloatArray) -
 def pooled_sites(visits: Visits, weights: FloatArray) -> list[tuple[int, int, float, int]]:
     """Fit each site with evidence, of sources that have several, shrunk towards the mean of these sites.
 
-    Fitting all visits of a source together would not do: if one site is announced rightly and another never changes,
+    Fitting all visits of a source together would fail: if one site is announced rightly and another never changes,
     announcements and changes look independent.
     """
     columns = {

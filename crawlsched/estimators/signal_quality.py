@@ -26,9 +26,9 @@ class SignalQuality:
     Model [1]_: with n announcements in τ seconds a page is found changed with probability 1 - exp(-(α τ + κ n)). (The
     paper's appendix E prints the probability of *unchanged* for it; see `fit`.)
 
-    Of unchanged visits the likelihood needs only Σ τ and Σ n. Changed ones are summed in 14 cells of τ by 6 of n, with
-    their number, the mean and variance of τ, the mean of n and its covariance with τ: 3.4 kilobytes a group, for any
-    number of visits. What that costs is below 1 % of the rate and of the weight (0.01 in the weight at least).
+    Unchanged visits enter the likelihood only with Σ τ and Σ n. Changed visits are summed in 14 cells of τ by 6 of n.
+    Each cell has their number, the mean and variance of τ, the mean of n and its covariance with τ: 3.4 kilobytes a
+    group, for any number of visits. This costs below 1 % of the rate and of the weight (0.01 in the weight at least).
 
     References
     ----------
@@ -91,8 +91,9 @@ class SignalQuality:
         filled = total["changed_visits"] > 0
         visits = total["changed_visits"][filled]
         mean, mean_n = total["changed_x"][filled] / visits, total["changed_n"][filled] / visits
-        # Half of a cell's visits a standard deviation below the mean and half above: right to the third order. With
-        # them go the announcements, as far as they come with time: those in step with it must not seem to say anything.
+        # Half of a cell's visits lie a standard deviation below the mean and half above: this is right to the third
+        # order. Their announcements go with them as far as they come with time: those in step with time must not seem
+        # to mean anything.
         spread = np.sqrt(np.maximum(total["changed_xx"][filled] / visits - mean**2, 0.0))
         together = total["changed_xn"][filled] / visits - mean * mean_n
         spread_n = np.divide(together, spread, out=np.zeros_like(spread), where=spread > 1e-6 * mean)

@@ -93,7 +93,7 @@ class MaximumLikelihood(Estimator):
         unchanged[some & (unchanged == 0)] = 0.5
         intervals = intervals / np.repeat(unit, n_changed)
         # t / (e^y - 1) >= t (1/y - 1/2) gives a rate below the solution. The logarithm of the left side is convex and
-        # falls, so that Newton's method on it comes from below and never overshoots.
+        # falls, so Newton's method on it comes from below and never overshoots.
         rate = np.divide(n_changed, unchanged + 0.5 * n_changed, out=np.zeros(rows.size), where=some)
 
         def step(rate: FloatArray, active: BoolArray) -> FloatArray:
@@ -111,8 +111,8 @@ class MomentMatching(Estimator):
     Notes
     -----
     Solves Σ (1 - I_j) = Σ e^{-Δ τ_j} (Avrachenkov et al. [1]_, section 3.4, after Upadhyay et al. [2]_). Where no visit
-    found a change the solution is 0. Where all did it is infinite: half an unchanged visit is counted then, out of half
-    a visit more, which for regular visits gives log(2n + 1) per interval, as `BiasReduced` does.
+    found a change the solution is 0. It is infinite where all visits found one. Then half an unchanged visit is
+    counted, out of half a visit more, which for regular visits gives log(2n + 1) per interval, as `BiasReduced` does.
 
     Biased high by a term of order 1/n like `MaximumLikelihood` (for regular visits the two are the same, for random
     ones one change apart it is 18 % with 10 visits and 5 % with 30), consistent as n grows; less precise than it where
@@ -159,7 +159,7 @@ class MomentMatching(Estimator):
         intervals = intervals / np.repeat(unit, visits)
         unchanged = np.where(changes == visits, 0.5 * visits / (visits + 0.5), visits - changes)
         # The mean of e^{-Δτ} is at least e^{-Δ mean}, which gives a rate below the solution. The logarithm of the sum
-        # is convex and falls, so that Newton's method on it comes from below and never overshoots.
+        # is convex and falls, so Newton's method on it comes from below and never overshoots.
         rate = np.zeros(rows.size)
         rate[some] = np.log(visits[some] / unchanged[some])
 

@@ -167,9 +167,9 @@ class LastModified(VisitCounts):
     N/(N - 1) of the truth). With a single visit X' is 0 whatever it found; 0 also for a page without changes: not for
     scheduling by itself. It believes every date: a page that is always "modified now" gets a huge rate.
 
-    `changed` decides what counts as a change. A change whose time is not given (NaN), or that is said to have happened
-    before the last visit, counts as in the middle of its interval: its expected place if the page changes rarely, too
-    early, and the estimate thus too low, if it changes often.
+    `changed` decides what counts as a change. A change without a known time (NaN), or dated before the last visit,
+    counts as in the middle of its interval. That is the expected place if the page changes rarely; if it changes often,
+    it is too early, and the estimate too low.
 
     References
     ----------
@@ -269,7 +269,7 @@ def bias_reduced_moments(frequency_ratio: npt.ArrayLike, n_visits: int) -> tuple
     Returns
     -------
     mean, deviation : ndarray
-        Equation (1) of Cho and Garcia-Molina (2003), and the root of the like for the square.
+        Equation (1) of Cho and Garcia-Molina (2003), and the root of the same equation for the square.
 
     Notes
     -----

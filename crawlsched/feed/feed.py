@@ -183,9 +183,10 @@ class Feed:
             for key in self._keys:
                 self._require_kept(cursor, key[0], *changes.kept(connection, key))
                 rows = changes.after(connection, key, cursor[key[0]], limit)
-                # A change is deleted between two questions only when its time is over, and then the next call says so.
+                # A change is deleted between two calls only when its time is over, and then the next call says so.
                 found.append([(row.time, key, row) for row in rows])
-            # Each list keeps its order, whatever its times say: a cursor is a position, and none may be passed over.
+            # Each list keeps its order, whatever its times are: a cursor is a position, and no change may be passed
+            # over.
             given = []
             for _, key, row in islice(heapq.merge(*found, key=lambda one: one[0]), limit):
                 cursor = cursor.after(key[0], row.id)
@@ -217,7 +218,7 @@ class Feed:
 
     def _diff(self, key: tuple[int, int], row: changes.DeliveredChange) -> list[str] | None:
         kept = Reader(self._store.database, key).text_of(row.page)
-        # Of a page that has changed again since, the texts are those of a later change.
+        # If a page has changed again since, its texts are those of a later change.
         if kept is None or kept.before is None or row.found_at is None or abs(kept.seen_at - row.found_at) > 1e-3:
             return None
         return differences(kept.before, kept.text)[:_LONGEST_DIFF]
@@ -228,7 +229,7 @@ def _change(key: tuple[int, int], row: changes.DeliveredChange, cursor: str, dif
 
 
 _ATOM = "http://www.w3.org/2005/Atom"
-# What XML 1.0 has no way to write.
+# Characters that XML 1.0 cannot write.
 _UNSPEAKABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 

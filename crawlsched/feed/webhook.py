@@ -84,7 +84,7 @@ class Webhook:
         self._thread.start()
 
     def stop(self) -> None:
-        """Post what there is once more, if the other side answers, and end; what is left goes at the next start."""
+        """Post the rest once more, if the other side answers, and end; what is left goes at the next start."""
         self._ending.set()
         self._thread.join(_LAST_POSTS)
 
@@ -162,7 +162,7 @@ class Webhook:
 
 def _opener() -> OpenerDirector:
     opener = OpenerDirector()
-    # A redirect would turn the POST into a GET, which loses the changes: it is an answer like any other that fails.
+    # A redirect would turn the POST into a GET, which loses the changes: it counts as a failure.
     for handler in (ProxyHandler, HTTPHandler, HTTPSHandler, HTTPDefaultErrorHandler, HTTPErrorProcessor):
         opener.add_handler(handler())
     return opener

@@ -1,6 +1,6 @@
 """The frontier: a queue of crossing times, when each page's crawl value will reach a level, and one of new pages.
 
-Knows pages and a protocol of crawl values (`candidates`), and no planner. Begin reading with
+Knows pages and the protocol of crawl values (`candidates`), and no planner. Begin reading with
 docs/explanation/frontier.md, then `frontier`.
 """
 

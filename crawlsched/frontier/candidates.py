@@ -26,12 +26,13 @@ class CrawlValues(Protocol):
     def reaches(self, pages: IndexArray, level: float | FloatArray, now: float) -> FloatArray:
         """Return about when crawl values reach a level, POSIX seconds; `now` at least, inf: never; O(n K).
 
-        An early time costs another look at the page, a late one leaves the page behind: so guesses are early.
+        A time that is too early costs another look at the page, and one that is too late leaves the page behind: so
+        guesses are early.
         """
 
 
-# A value is evaluated again when the time since the crawl has grown by so much; between, it is on a straight line. It
-# grows about as the square of that time, so that the line is off by a quarter of a per cent.
+# A value is evaluated again when the time since the crawl has grown by this share; in between it is on a straight line.
+# The value grows about as the square of that time, so the line is off by a quarter of a per cent.
 _SPAN = 0.1
 
 
@@ -43,7 +44,7 @@ class ValueLines:
         self._n, self._until = 0, np.inf
         self._page: IndexArray = np.zeros(0, np.intp)
         self._host: npt.NDArray[np.int32] = np.zeros(0, np.int32)
-        # By page value, slope, the time from which they hold and the time until which they do.
+        # By page: value, slope, the time from which they hold, and the time until which they do.
         self._lines: FloatArray = np.zeros((4, 0))
 
     def __len__(self) -> int:
@@ -112,7 +113,7 @@ class ValueLines:
         self._lines[:, row] = self._lines[:, self._n]
 
 
-#: A candidate is worth this share of the level or more, as due times are no better than that.
+#: A candidate is worth this share of the level or more: due times are no more exact than that.
 ENOUGH = 0.95
 
 
@@ -130,7 +131,7 @@ class Candidates:
         self.going = ValueLines(pages, values)
         self.aside: dict[int, ValueLines] = {}
         self.n_aside = 0
-        self.crawled_by = np.inf  # who was crawled later does not go yet
+        self.crawled_by = np.inf  # a page that was crawled later does not go yet
 
     def levels(self, hosts: npt.NDArray[Any]) -> float | FloatArray:
         """Return the level of each host, or one for all. O(n)."""

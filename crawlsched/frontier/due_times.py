@@ -17,11 +17,11 @@ __all__ = ["ASIDE", "CANDIDATE", "FILED", "IN_FLIGHT", "NEW", "OUT", "OVERDUE", 
 #: it has no copy and may go.
 OUT, IN_FLIGHT, FILED, WAITING, SOON, CANDIDATE, ASIDE, OVERDUE, NEW = range(9)
 
-# About so many pages stand in the order, or a sixteenth of all, but some hundred; and twice as many at most. The column
-# is looked through in parts of so many rows, or larger ones, so that with half of the picks that a quarter of the order
-# is enough for all are looked through.
+# About this number of pages stand in the order, or a sixteenth of all, but some hundred; and twice as many at most. The
+# column is searched in parts of this number of rows, or larger ones: half of the picks that empty a quarter of the
+# order have to be enough for the whole column.
 _MOST_SOON = 2**14
-# So many rows at most are gone through at once.
+# At most this many rows are gone through at once.
 _ROWS_AT_ONCE = 2**20
 
 
@@ -30,9 +30,9 @@ class DueTimes:
 
     Notes
     -----
-    Every page that waits and is due at or before the horizon stands in the order. When few of these are left the
-    horizon moves on, to where a sample of the column says, and the column is looked through, a part with each pick, for
-    the pages that are due before it. 9 bytes a page.
+    Every page that waits and is due at or before the horizon stands in the order. When few of these are left, the
+    horizon moves on to a time that a sample of the column suggests. Then each pick searches a part of the column for
+    pages that are due before it. 9 bytes a page.
     """
 
     def __init__(self) -> None:
@@ -54,11 +54,11 @@ class DueTimes:
 
     @property
     def are_many(self) -> bool:
-        """Whether to go through all pages at once takes too long. O(1)."""
+        """Whether going through all pages at once takes too long. O(1)."""
         return self.place.size > _ROWS_AT_ONCE
 
     def set(self, pages: IndexArray, times: FloatArray) -> None:
-        """Say when distinct pages are due that wait from now on; O(1) a page, O(log n) for one that is due soon."""
+        """Set the due times of distinct pages that wait from now on; O(1) a page, O(log n) for one that is due soon."""
         self.at[pages] = times
         self.place[pages] = WAITING
         self._put_in_order(pages[(times <= self._horizon) & (times < np.inf)])
@@ -93,7 +93,7 @@ class DueTimes:
         return np.array(found, np.intp)
 
     def next_time(self) -> float:
-        """Return when the first page that waits is due, or a time before if that is not known yet. O(log n)."""
+        """Return when the first page that waits is due, or an earlier time if that is not known yet. O(log n)."""
         while (first := self._first()) > self._complete_until and self._look_on():
             pass
         return min(first, self._complete_until)
@@ -120,7 +120,7 @@ class DueTimes:
             self._look()
 
     def _look_on(self) -> bool:
-        """Look through some parts of the column, to its end at most; return whether that has found anybody."""
+        """Search some parts of the column, at most to its end; return whether any page was found."""
         n_before = len(self._heap)
         for _ in range(_ROWS_AT_ONCE // _MOST_SOON):
             self._look()

@@ -17,25 +17,25 @@ from crawlsched.pages.intervals import Intervals
 __all__ = ["Filing"]
 
 
-# There is room for so many candidates at least and at most; between, of so many pages as the fewest one is a candidate.
+# The least and the largest room for candidates; in between, one page of as many as the fewest is a candidate.
 _FEWEST, _MOST = 64, 4096
-#: Pages that fall due in this number of slots are looked at together: it takes hardly longer than for one page. In a
-#: collection that is smaller than the cube of this number they are fewer slots, as a page can come back after some.
-#: While first copies wait no page with a copy takes more than one slot of so many: else the first page of a site would
-#: be fetched again and again until others are known.
+#: Pages that fall due in this number of slots are looked at together, which takes hardly longer than one page. In a
+#: collection smaller than the cube of this number they are fewer slots, since a page can come back after a few. While
+#: first copies wait, no page with a copy takes more than one slot in this number: otherwise the first page of a site
+#: would be fetched again and again until others are known.
 SLOTS_TOGETHER = 16
-# So many pages are worked on at once: their due times are reckoned, or they are a sample; a quarter become candidates.
-# It takes some milliseconds, and up to 50 where all are announced and due. While there is no good candidate it is done
-# so many times with one pick.
+# How many pages are worked on at once: their due times are computed, or they are a sample; a quarter become candidates.
+# It takes some milliseconds, and up to 50 where all are announced and due. While there is no good candidate, one pick
+# does this work this many times.
 _AT_ONCE, _STEPS = 2048, 4
-# A level that a sample finds is below the values of so many of its pages at least.
+# A level from a sample is below the values of at least this many of its pages.
 _LEAST_RANK = 8
-# Who was looked at in vain waits for this share of its time since the crawl.
+# A page that was looked at in vain waits for this share of the time since its crawl.
 _WAIT_AGAIN = 0.005
 
 
 class Filing:
-    """Keep pages where they are found when their time comes; `Frontier` adds the picks."""
+    """Keep pages where they are found when they are due; `Frontier` adds the picks."""
 
     def __init__(
         self, pages: Pages, values: CrawlValues, *, intervals: Intervals, slot: float, share: DiscoveryShare
@@ -49,16 +49,17 @@ class Filing:
         # Pages that were forced, and those that are due and have a deadline.
         self._forced, self._overdue = HostQueue(self._resting), HostQueue(self._resting)
         self._force_numbers, self._samples = count(), count()
-        # Pages whose due times are reckoned at the next look; until then the column says before when they are not due.
+        # Pages whose due times are computed at the next look; until then the column has a time before which they are
+        # not due.
         self._filed: set[int] = set()
-        # After a level came down due times are reckoned anew: what is left to do of all pages, or those of a host.
+        # After a fall of the level due times are computed anew: the pages that are left, of all or of one host.
         self._anew: list[range | IndexArray] = []
         # While first copies wait no page with a copy goes again sooner than that.
         self._least_wait = 0.0
-        # No other page may go before the first time; all pages are not searched again for one before the second.
+        # No other page may go before the first time; until the second, the search through all pages is not repeated.
         self._idle_until = self._searched_until = -np.inf
         self._now = self._looked_until = -np.inf
-        # Slots that pass unused, above what the machine can do, bring no page nearer: picks count.
+        # Slots that pass unused, above what the machine can do, bring no page nearer: so picks are counted.
         self._picks_until_look = 0
 
     def _place_of(self, page: int) -> int:
@@ -163,7 +164,7 @@ class Filing:
         if not pages.size:
             return
         if self._queue.level <= 0.0 and pages.size > self._room:
-            # Rather too low: it rises as pages are looked at, and to come down takes a look at all.
+            # The level is rather too low: it rises as pages are looked at, and lowering it takes a look at all.
             values = self.values.value_at(self._may_go(self._some_rows(), now), now)
             self._queue.level = _exceeded(values, self._room / 2 / self._pages.n)
         not_before = np.where(self._due.place[pages] == FILED, self._due.at[pages], -np.inf)
@@ -204,7 +205,7 @@ class Filing:
             self._look(now)
 
     def _look(self, now: float) -> None:
-        """Reckon the due times of what was filed, and let those be candidates that are due."""
+        """Compute the due times of filed pages, and make candidates of those that are due."""
         self._now = now = max(now, self._now)
         self._looked_until = now + self._slots_together * self.slot
         self._picks_until_look = self._slots_together
@@ -224,7 +225,7 @@ class Filing:
 
     @property
     def _slots_together(self) -> int:
-        """For how many slots what falls due is looked at together."""
+        """For how many slots the pages that fall due are looked at together."""
         return 0 if self._intervals.come else min(self._pages.n // SLOTS_TOGETHER**2, SLOTS_TOGETHER)
 
     @property
@@ -238,7 +239,7 @@ class Filing:
         return min(self._room // 4, _FEWEST)
 
     def _become_due(self, pages: IndexArray, now: float) -> None:
-        """Let pages be candidates, aside where their hosts rest; raise levels where there are too many."""
+        """Make pages candidates, or set them aside where their hosts rest; raise levels where there are too many."""
         pages = self._put_new(pages, now)
         if not pages.size:
             return
@@ -273,14 +274,14 @@ class Filing:
         for _ in range(_STEPS):
             if queue.highest(now) >= ENOUGH * queue.level:
                 break
-            # Where nobody is left a sample finds somebody at once; to reckon the due times of all could take seconds.
+            # Where nobody is left, a sample finds a page at once; computing the due times of all could take seconds.
             if not ((len(queue.going) and self._go_on()) or self._bring_down(now)):
                 break
             self._look(now)
         return queue.highest(now) > before
 
     def _bring_down(self, now: float) -> bool:
-        """Lower the level to where some pages are that may go; False if there are none."""
+        """Lower the level until some pages may go; False if there are none."""
         queue = self._queue
         pages = self._may_go(self._some_rows(), now)
         if not pages.size:
@@ -301,7 +302,7 @@ class Filing:
         return np.arange(next(self._samples) % step, self._pages.n, step)
 
     def _go_on(self) -> bool:
-        """Reckon some due times anew, if that is under way since a level came down; whether it is."""
+        """Compute some due times anew if a lower level has made that necessary; return whether it has."""
         if not self._anew:
             return False
         some, rest = self._anew[0][:_AT_ONCE], self._anew[0][_AT_ONCE:]
@@ -314,7 +315,7 @@ class Filing:
         return True
 
     def _come_down(self, pages: IndexArray, now: float, n_above: float, n_pages: int, most: float) -> float:
-        """Return a level that so many of so many pages are above, by some of them; let the best of these be due."""
+        """Find, by a sample, the level that a given number of all pages exceed; let the best of the sample be due."""
         pages = _sample(pages)
         values = self.values.value_at(pages, now)
         level = min(_exceeded(values, n_above / max(n_pages, 1)), most)
@@ -333,7 +334,7 @@ class Filing:
         self._anew.insert(0, rows)
 
     def _may_go(self, rows: IndexArray, now: float, resting: bool = False) -> IndexArray:
-        """Return those of some pages with a copy that wait and might go, and whose hosts rest, or do not."""
+        """Return those of some pages that have a copy, wait and might go, and whose hosts rest, or do not."""
         place = self._due.place[rows[rows < self._due.place.size]]
         rows = rows[: place.size][(place >= FILED) & (place <= SOON)]
         rows = rows[self._eligible_at(rows, self._least_wait) <= now]
@@ -354,7 +355,7 @@ class Filing:
         self._due.work()
         queue = self._queue
         n_going = len(queue.going)
-        # While a quarter of the room is still filled: who is left goes while the next ones are found.
+        # While a quarter of the room is still filled: the remaining candidates go while the next ones are found.
         if n_going > 0 and 4 * (n_going + queue.n_aside) < self._room and queue.level > 0.0 and not self._anew:
             self._bring_down(now)
         self._go_on()
@@ -386,6 +387,6 @@ def _exceeded(values: FloatArray, share: float) -> float:
     """Return the value that about a share of the values exceed; 0: there are none."""
     if not values.size:
         return 0.0
-    # A level that is too low rises as pages are looked at, and each that comes down takes a look at all of them.
+    # A level that is too low rises as pages are looked at; each fall of the level takes a look at all of them.
     rank = max(int(share * values.size), _LEAST_RANK)
     return float(np.sort(values)[::-1].item(min(rank, values.size - 1)))

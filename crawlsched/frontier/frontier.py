@@ -38,8 +38,8 @@ class Frontier(Filing):
     among equals. What is left over on either side goes to the other. Pages which may not be crawled yet
     (`not_before`, the shortest interval) are left out unless forced, and pages of hosts that rest in any case.
 
-    The best candidate is worth 0.95 of the best page of all, or more: who is no candidate is below the level, and where
-    no candidate is left the level comes down. docs/explanation/frontier.md has the argument and the measurements.
+    The best candidate is worth 0.95 of the best page of all, or more: other pages are below the level, which comes down
+    where no candidate is left. docs/explanation/frontier.md has the argument and the measurements.
     """
 
     # -- what stands where
@@ -183,7 +183,7 @@ class Frontier(Filing):
         return Pick(new, self.values.value_at(np.array([new]), now).item(), "value", True)
 
     def _is_for_new(self, new: int | None, now: float) -> bool:
-        """Return whether a new page takes this slot; while one waits, others wait for the least time at least."""
+        """Return whether a new page takes this slot; while one waits, pages with a copy wait for a least time."""
         waits = new is not None and self.new.matters(new)
         before, self._least_wait = self._least_wait, SLOTS_TOGETHER * self.slot if waits else 0.0
         self._queue.crawled_by = now - self._least_wait if waits else np.inf

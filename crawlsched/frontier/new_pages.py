@@ -17,7 +17,7 @@ from crawlsched.pages import Pages
 
 __all__ = ["DiscoveryShare", "NewPages"]
 
-# A place has so many turns for one of another at most, and its importance says how many.
+# A place has at most this many turns for one of another, by its importance.
 _MOST_TURNS = 8.0
 
 
@@ -29,7 +29,7 @@ class DiscoveryShare:
     share : float
         From 0 to 1.
     n_first : float
-        So many slots may all be for first copies at the beginning, when there is hardly anything to keep fresh.
+        At the beginning this many slots may all be for first copies, when there is hardly anything to keep fresh.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class _Line:
 
 
 class NewPages:
-    """Pages without a copy, highest priority first; of one priority hosts take turns, and in each parts of its site.
+    """Pages without a copy, highest priority first. Hosts of one priority take turns, and so do the parts of a site.
 
     Attributes
     ----------
@@ -78,10 +78,10 @@ class NewPages:
 
     Notes
     -----
-    A page of importance 0 goes when no other waits. Within a place the pages found last go first, of those found
-    together the most important ones, and equals in their order. A host whose pages would take longer than those of all
-    others loses no turn: it goes whenever it may (longest processing time first, R. L. Graham, *Bounds on
-    multiprocessing timing anomalies*, 1969). These hosts can all be asked at their full pace at once.
+    A page of importance 0 goes when no other waits. Within a place, pages found last go first; of those found together,
+    the most important first; equals in their order. A host whose pages would take longer than those of all others loses
+    no turn: it goes whenever it may (longest processing time first, R. L. Graham, *Bounds on multiprocessing timing
+    anomalies*, 1969). These hosts can all be asked at their full pace at once.
     """
 
     def __init__(self, pages: Pages, resting: Container[int]) -> None:
@@ -89,7 +89,7 @@ class NewPages:
         self.limit: Callable[[int], float] = lambda host: inf
         self.of_host: Counter[int] = Counter()  # how many pages wait, by host
         self._n = 0
-        # By page: its line from 1 (0: none), its neighbours there, and the priority of its request.
+        # By page: its line from 1 (0: none), its neighbours in it, and the priority of its request.
         self._line, self._next, self._before, self._priority = (np.zeros(0, np.int32) for _ in range(4))
         self._lines: list[_Line] = [_Line(0.0, -1, -1)]
         self._numbers: dict[tuple[float, int, int], int] = {}
@@ -107,7 +107,7 @@ class NewPages:
         self._before, self._priority = grown(self._before, capacity), grown(self._priority, capacity)
 
     def set_priority(self, page: int, priority: int) -> None:
-        """Say which priority a page's request has; it counts when the page is put in. O(1)."""
+        """Set the priority of a page's request; it counts when the page is put in. O(1)."""
         self._priority[page] = min(max(priority, -(2**31)), 2**31 - 1)
 
     def forget(self, pages: IndexArray) -> None:

@@ -84,7 +84,7 @@ class FairQueue(PriorityQueue[Key]):
         self._now = 0.0
 
     def come(self, key: Key) -> None:
-        """Let a key take part: behind those that take part already, so that none of these waits forever. O(log n)."""
+        """Let a key take part, behind those that do already, so that none of these waits forever. O(log n)."""
         if key not in self.at:
             self.put(key, max(self._spent.pop(key, 0.0), self._now + 1.0))
 

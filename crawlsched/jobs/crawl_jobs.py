@@ -1,7 +1,7 @@
 """The jobs: what is done over and over beside crawling, by APScheduler.
 
-They run inside the crawl, coalesce and never overlap. An exception in one is logged and ends nothing. What takes long
-runs in a thread; the slot clock never waits for a job.
+They run inside the crawl, are merged when late, and never overlap. An exception in a job is logged and ends nothing.
+What takes long runs in a thread; the slot clock never waits for a job.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ _PRUNE_INTERVAL, _FIRST_PRUNE = 3600.0, 60.0
 _CHECK_INTERVAL = 86_400.0
 _SAMPLE_INTERVAL = 60.0
 _POLL_INTERVAL = 1.0
-# The first plans come soon, since a new crawl learns most in its first minutes: each after a part of the time that it
-# runs, between these bounds in seconds.
+# The first plans come soon, since a new crawl learns most in its first minutes. Each comes after a part of the running
+# time, between these bounds in seconds.
 _REPLAN_PART, _REPLAN_WITHIN = 0.2, (3.0, 300.0)
 # Seconds between two parts of a snapshot.
 _REST = 0.002
 _SIGNAL_OBSERVATIONS = 200_000
-# A source is judged by so many of its newest visits with an announcement: when it changes its ways, as many wipe out
-# all that was seen before.
+# A source is judged by this number of its newest visits with an announcement: when it changes its ways, as many visits
+# wipe out the old ones.
 _REMEMBERED = 1_000
 _PRUNED_AT_ONCE = 5_000
 # How many bytes all kept texts may have; the oldest go.
@@ -160,7 +160,7 @@ class CrawlJobs:
         self._replan_later()
 
     def shard_came(self) -> None:
-        """Plan soon: the plan in force knows nothing of the pages that have come."""
+        """Plan soon: the plan in force knows nothing of the new pages."""
         self._began_at = self._refresher.clock()
         self._replan_later()
 
@@ -236,7 +236,7 @@ class CrawlJobs:
         self._scheduler.add_job(job, "interval", seconds=seconds, start_date=at, id=job.__name__)
 
     def _replan_later(self) -> None:
-        # By date and not by interval: the next one is set when this one has ended, so they cannot overlap.
+        # By date and not by interval: the end of one run sets the next, so they cannot overlap.
         if self._scheduler is None or not self._scheduler.running:
             return
         running = self._refresher.clock() - self._began_at
@@ -261,7 +261,7 @@ def plan_store(store: Store, settings: Settings, now: float) -> None:
 
 
 async def _between_slots(parts: Generator[None, None, T]) -> T:
-    """Take a snapshot, or count, part by part, so that slots in between are not late."""
+    """Take a snapshot, or count, part by part, so that slots in between are on time."""
     while True:
         try:
             next(parts)

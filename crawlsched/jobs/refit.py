@@ -24,7 +24,7 @@ from crawlsched.store import Batch, Outcome, Store
 
 __all__ = ["Part", "PartResult", "learn", "refit"]
 
-# Pages of one part, and parts that are under way at once: what each has learned waits to be written.
+# Pages of one part, and parts under way at once: the results of each wait to be written.
 _PAGES = 5_000
 _UNDER_WAY = 32
 # Visits that count as crawls of their page: content came, and was judged.
@@ -46,7 +46,7 @@ class Part(NamedTuple):
 class PartResult(NamedTuple):
     """What was learned from the visits of some pages."""
 
-    # What a store is to write of pages whose visits are all kept, or that nothing is known about by this grid and
+    # What a store is to write of pages whose visits are all kept, or of which nothing is known by this grid and
     # estimator; None: there are none.
     batch: Batch | None
     n_pages: int  # how many these are

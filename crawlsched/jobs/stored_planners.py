@@ -60,7 +60,7 @@ def newest_plan(store: "Store", host_number: Callable[[str], int] | None = None)
 
 
 def freshness(store: "Store", settings: Settings, now: float) -> tuple[FloatArray, FloatArray, int, int]:
-    """Reckon how fresh the pages are that are to be kept fresh; of very many pages, from an even sample.
+    """Compute how fresh the pages are that are to be kept fresh; with very many pages, from an even sample.
 
     Returns
     -------
@@ -86,7 +86,7 @@ def freshness(store: "Store", settings: Settings, now: float) -> tuple[FloatArra
 def before(store: "Store", settings: Settings, crawl_value: float, now: float) -> int:
     """Count the pages that go before one of a crawl value; of very many pages, from a sample.
 
-    Of those that are worth the same, as all pages of a first crawl are, half go before it.
+    Of pages with the same value, as all pages of a first crawl, half go before it.
     """
     pages, stands_for = _drawn(store, _FEW)
     n_before = 0.0
@@ -109,7 +109,7 @@ def waiting_since(store: "Store", time: float) -> int:
 
 
 def _drawn(store: "Store", most: int) -> tuple[list[int] | None, float]:
-    """Draw page numbers evenly, at most this number, and return how many each stands for; None: take them all."""
+    """Draw at most this number of pages evenly, and return how many each stands for; None: take all."""
     n_all = store.reader.next_page()
     if n_all <= most:
         return None, 1.0
@@ -139,7 +139,7 @@ def planners(
     for block in store.load(_BLOCK, host_number=host_number, grid=grid, n_rates=n_rates, pages=pages):
         planner = planner_for(settings, picks=picks)
         n_pages = len(block["page"])
-        if plan is not None:  # before its pages come, which are placed by it then and not once more
+        if plan is not None:  # before its pages come, so that they are placed by it once
             planner.adopt(plan, now)
             planner.work(now)
         planner.load({**block, "page": np.arange(n_pages)}, block["log_likelihood"], now)

@@ -23,7 +23,7 @@ NEWS = 1
 RECRAWL = 2
 #: Its callback yielded requests that are no pages: they are to be made again from time to time.
 UNTRACKED = 4
-#: Never set: a delivery that nobody asked for, of what would have been held back.
+#: Never set: a delivery without a request, of content that would have been held back.
 SHOWN = 1 << 16
 #: `start()` asked for it in this run.
 START = 1 << 12

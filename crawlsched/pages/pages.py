@@ -78,8 +78,8 @@ class Pages:
     """The columns of all pages; a page is a row number.
 
     Rows are given out in order and never reused, so that a row means one page as long as a process runs. Columns grow
-    by a quarter when they are full, in place (`crawlsched.columns.growing`); what was not yet written to takes no
-    memory. 41 bytes a page, and 26 more where pages are announced, new or failing, or rules name them.
+    by a quarter when they are full, in place (`crawlsched.columns.growing`); rows never written to take no memory. 41
+    bytes a page, and 26 more where pages are announced, new or failing, or rules name them.
 
     Attributes
     ----------
@@ -198,13 +198,13 @@ class Pages:
         if "signalled_since" in given:
             given["signalled_since"] = np.nan_to_num(given["signalled_since"])
         for name, column in given.items():
-            # Rows that were never written to take no memory: of what no page has, it stays so.
+            # Rows that were never written to take no memory: a value that no page has leaves it so.
             if begun or np.any(column != _EMPTY[name]):
                 getattr(self, name)[rows] = column
 
     def reached(self, page: int) -> None:
         """Note that a visit has reached the page: reset its errors and its wait. O(1)."""
-        # What stands there already is not written once more.
+        # Values that stand there already are not written once more.
         if self.not_before.item(page) or self.n_errors.item(page):
             self.not_before[page] = self.n_errors[page] = 0
 
@@ -229,7 +229,7 @@ class Pages:
 def check_importance(importance: npt.ArrayLike) -> npt.NDArray[np.float64]:
     """Return importances as an array, or raise `ValueError`."""
     weights = np.asarray(importance, dtype=np.float64)
-    # What overflows or underflows float32 is kept there as infinite, which has no order.
+    # Values that overflow or underflow float32 become infinite or 0 there, which would lose the order.
     if not bool(((weights >= 0) & (weights <= 3e38)).all()):
         raise ValueError(f"importance must be a weight that is not negative and at most 3e38, got {importance!r}.")
     return weights

@@ -10,7 +10,7 @@ from crawlsched.pages.page_index import PageIndex
 
 __all__ = ["MOST_OF_A_URL", "Variants", "asked_variant", "variant_fingerprint"]
 
-#: So many variants may a URL have beside the page that is named by the URL alone.
+#: How many variants a URL may have beside the page that the URL alone names.
 MOST_OF_A_URL = 16
 _SIZE = 20
 
@@ -28,7 +28,7 @@ def asked_variant(meta: Mapping[str, Any]) -> str | None:
 
 
 def variant_fingerprint(request_fingerprint: bytes, variant: str | None) -> bytes:
-    """Return the 20 bytes under which a variant is known: those of its URL if it is none."""
+    """Return the 20 bytes under which a variant is known; for a page that is none, those of its URL."""
     if variant is None:
         return request_fingerprint
     return blake2b(request_fingerprint + variant.encode(), digest_size=_SIZE, person=b"crawlsched-varia").digest()
@@ -37,8 +37,8 @@ def variant_fingerprint(request_fingerprint: bytes, variant: str | None) -> byte
 class Variants:
     """Find all pages of a URL.
 
-    Each variant stands in the index a second time, under its URL's fingerprint and a number, so that this takes twelve
-    bytes a variant, and nothing for a page that is none.
+    Each variant stands in the index a second time, under its URL's fingerprint and a number. This takes twelve bytes a
+    variant, and nothing for other pages.
 
     Examples
     --------

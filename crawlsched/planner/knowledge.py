@@ -26,10 +26,10 @@ from crawlsched.planner.values import POLICIES, PlannedValues, PointValues, Post
 __all__ = ["DAY", "RENEWAL", "Knowledge"]
 
 
-#: Probability that a page's change rate is another one at the next visit: what was learned of a page that has changed
-#: its ways is forgotten in about ten visits. docs/notes/learning.md has what it costs where rates stay.
+#: Probability that a page's change rate is another one at the next visit: the past of a page that has changed its ways
+#: is forgotten in about ten visits. docs/notes/learning.md has what it costs where rates stay.
 RENEWAL = 0.01
-# So many are placed in one call: more gain nothing.
+# How many pages are placed in one call: more gain nothing.
 _PLACED = 2048
 
 

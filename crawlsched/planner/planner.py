@@ -42,10 +42,10 @@ DEFAULT_GRID: FloatArray = np.geomspace(1 / (3 * 365 * DAY), 1 / 3, 32)
 
 _LONGEST_ERROR_INTERVAL = DAY
 _LONGEST_GONE_INTERVAL = 30 * DAY
-# The threshold follows the values picked: down with the first of these weights for the newest, up with the second, so
-# that it stays where pages go that have waited for it. Announced ones jump over it.
+# The threshold follows the picked values. A smaller newest value pulls it down with the first of these weights, a
+# larger one up with the second: so it stays where pages go that have waited for it. Announced ones jump over it.
 _STEP_DOWN, _STEP_UP = 0.04, 0.004
-# It follows ratios of values, none larger than this, as values spread over orders of magnitude.
+# It follows ratios of values, none larger than this, since values spread over orders of magnitude.
 _LARGEST_RATIO = 4.0
 # A page fails after this number of visits in a row without content.
 _FAILING_FROM = 3
@@ -146,7 +146,7 @@ class Planner(Knowledge):
         longest = np.inf if max_crawl_interval is None else max_crawl_interval
         if not 0.0 <= discovery_share <= 1.0:
             raise ValueError(f"discovery_share must be a number from 0 to 1, got {discovery_share!r}.")
-        # Of one rate for each page, the expectation of the crawl value is the papers' most general rule.
+        # With one rate for each page, the expected crawl value is the papers' most general rule.
         rule = "greedy_ncis" if crawl_value == "posterior" and learned is not None else crawl_value
         super().__init__(
             check_positive(bandwidth, "bandwidth", "crawls per second"),
@@ -217,7 +217,7 @@ class Planner(Knowledge):
         return pages
 
     def set_priority(self, page: int, priority: int, now: float) -> None:
-        """Say which priority the request for a page has: by that it waits for its first copy. O(log n)."""
+        """Set the priority of a page's request: by that it waits for its first copy. O(log n)."""
         self.at(now)
         self.frontier.reserve(page + 1)
         self.frontier.new.set_priority(page, priority)
@@ -236,7 +236,7 @@ class Planner(Knowledge):
         # Numbers of rows that another planner has given out; `load_further` brings what they stand for.
         known = {name: column for name, column in columns.items() if name != "further"}
         if "first_seen" in known and "crawled_at" in known:
-            # Of a page that was crawled nothing depends any more on when it became known.
+            # For a page that was crawled, nothing depends any more on when it became known.
             found = np.asarray(known["first_seen"], float)
             known["first_seen"] = np.where(np.asarray(known["crawled_at"]) > -np.inf, 0.0, found)
         self.pages.set_rows(pages, known)
@@ -333,7 +333,7 @@ class Planner(Knowledge):
             source = columns.source.item(page)
             found = page, now, elapsed, n_signals, source, evidence, changed, further, time_since_modified
             observation = _observation(Observation, found)
-        # What stands there already is not written once more: this is done in each slot.
+        # Values that stand there already are not written once more: this runs in each slot.
         if changed:
             columns.n_changes.count_one(page)
         columns.n_crawls.count_one(page)
@@ -349,7 +349,7 @@ class Planner(Knowledge):
     def failed(self, page: int, now: float, retry_at: float | None = None, *, of_host: bool = False) -> None:
         """Take in a visit that did not reach content: the page backs off, and is not tried before `retry_at`.
 
-        Where the host as a whole fails (`of_host`), `retry_at` says when it may be asked again, and the page waits no
+        Where the whole host fails (`of_host`), `retry_at` says when it may be asked again, and the page waits no
         longer.
         """
         self._left(page, ERROR, now, self.error_interval, _LONGEST_ERROR_INTERVAL, retry_at, of_host)
@@ -390,7 +390,7 @@ class Planner(Knowledge):
         self._left(page, REFUSED, now, self.gone_interval, _LONGEST_GONE_INTERVAL, retry_at, of_host)
 
     def _look_again(self, page: int) -> float:
-        """Return after how many seconds a page is looked for that was there: it may be so again in a minute."""
+        """Return after how many seconds a page that vanished is looked for: it may be back in a minute."""
         return min(self.error_interval, self.gone_interval) if self.pages.n_crawls.item(page) else self.gone_interval
 
     def _left(
@@ -440,9 +440,8 @@ class Planner(Knowledge):
     def signalled(self, pages: npt.ArrayLike, source: int, now: float, since: float | None = None) -> int:
         """Take in one announcement of a change for each of these pages; return how many count.
 
-        An announcement within the signal delay after a crawl does not count. What another source has announced since
-        `since`, when this source was read before, may be the same change; by default that is the signal delay before
-        `now`.
+        An announcement within the signal delay after a crawl does not count. Another source may have announced the same
+        change since `since`, when this source was last read; by default that is the signal delay before `now`.
 
         Notes
         -----
@@ -468,7 +467,7 @@ class Planner(Knowledge):
 
     def _take_signals(self, rows: IndexArray, source: int, announced_at: float, since: float) -> None:
         rows = self._counts.take(rows, source, announced_at, since)
-        # Of a page never crawled there is no copy that could go stale.
+        # A page never crawled has no copy that could go stale.
         self.frontier.refile(rows[self.pages.crawled_at[rows] > -np.inf], self.now)
 
     # -- what people say
@@ -546,14 +545,14 @@ class Planner(Knowledge):
         return pick
 
     def _follow(self, crawl_value: float) -> None:
-        """Let the threshold follow a value that was picked: the one at which pages that have a copy go."""
+        """Let the threshold follow a picked value: it is the value at which pages that have a copy go."""
         self._n_followed += 1
         if self.threshold <= 0.0:
             self.threshold = crawl_value
         else:
             # A page that is sure to have changed can be worth thousands of times what others are: one is no trend.
             ratio = min(max(crawl_value / self.threshold, 1 / _LARGEST_RATIO), _LARGEST_RATIO)
-            # The first values are those of a young collection: it is their mean until there are enough.
+            # The first values are those of a young collection: the threshold is their mean until there are enough.
             self.threshold *= ratio ** max(_STEP_UP if ratio > 1.0 else _STEP_DOWN, 1.0 / self._n_followed)
 
     def work(self, now: float) -> bool:

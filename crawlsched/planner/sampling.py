@@ -77,7 +77,7 @@ def _evenly(
     for part in parts:
         count += int(np.count_nonzero(is_one(column[part])))
         yield
-    # One of each stretch of equal length, at places that follow no period which pages or hosts may have.
+    # One of each stretch of equal length, at places without the period that pages or hosts may have.
     length, passed, found = max(count / most, 1.0), 0, [np.empty(0, np.intp)]
     stretch = np.arange(int(count / length))
     ranks = ((stretch + stretch * _GOLDEN % 1) * length).astype(np.intp)

@@ -12,12 +12,12 @@ from crawlsched.pages import Pages
 
 __all__ = ["MAX_CRAWL_ROUNDS", "Rounds", "wait_after_rounds"]
 
-#: A page of any importance waits for hardly more rounds than these, even if it is not worth a crawl.
+#: Hardly any page of some importance waits for more rounds than these, even if it is not worth a crawl.
 MAX_CRAWL_ROUNDS = 4.0
 
 _NOT_WAITING = frozenset({"out", "in flight", "barred"})
-# One pick in so many may be of a page that has waited too long: as all pages go in sixteen rounds then, none waits much
-# longer than that beyond its time, and a sixteenth of the bandwidth is the most that it can cost.
+# One pick in this number may be of a page that has waited too long. All pages go in sixteen rounds then, so none waits
+# much longer than that beyond its time. It costs at most a sixteenth of the bandwidth.
 _SHARE = 16
 # Pages looked at before such a pick, if none has waited too long: some microseconds.
 _LOOKED_AT = 256
@@ -33,9 +33,9 @@ class Rounds:
 
     Notes
     -----
-    A page's crawl value is bounded by μ E[1/Δ]: one of little importance, or one that was found changed at every visit,
-    can stay below the threshold forever, and what is believed of it is never put to the test again. The pages are gone
-    through in the order of their numbers, which takes a sixteenth of a round if none waits, and no memory of a page.
+    A page's crawl value is bounded by μ E[1/Δ]. A page of little importance, or one found changed at every visit, can
+    stay below the threshold forever, and its estimate is never put to the test again. The pages are gone through in the
+    order of their numbers: this takes a sixteenth of a round if none waits, and no memory per page.
     """
 
     def __init__(self, pages: Pages, longest: float) -> None:
@@ -75,7 +75,7 @@ class Rounds:
         return all(frontier.is_resting(self._pages.host.item(page)) for page in self._sent)
 
     def _since(self, bandwidth: float, now: float) -> float:
-        """Return when a page was crawled last that has waited for as long as any may."""
+        """Return the time of the last crawl of a page that has waited as long as any may."""
         if self._next == 0 or self._pages.n > 1.01 * self._n_rows:
             self._n_live, self._n_rows = len(self._pages), self._pages.n
         return now - self._longest * self._n_live / bandwidth

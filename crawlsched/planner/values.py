@@ -1,4 +1,4 @@
-"""Crawl values of pages as things stand: the one place where what is known of a page becomes what it is worth."""
+"""Crawl values of pages as things stand: the one place where knowledge about a page becomes its worth."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from crawlsched.planner.plans.plan import DEMAND_SAMPLE
 
 __all__ = ["POLICIES", "PlannedValues", "PointValues", "PosteriorValues"]
 
-# So many pages at once: their rates stay in the cache.
+# How many pages at once: their rates stay in the cache.
 _BLOCK = 1024
 
 
@@ -53,7 +53,7 @@ class PosteriorValues(CrawlValues):
         return self._weighted(pages, "priors")
 
     def value_weights(self, pages: IndexArray) -> FloatArray:
-        """Return what each rate counts for in the crawl values of pages, shape (n, K)."""
+        """Return the weight of each rate in the crawl values of pages, shape (n, K)."""
         return self._weighted(pages, "value_priors")
 
     def _weighted(self, pages: IndexArray, name: str) -> FloatArray:
@@ -78,7 +78,7 @@ class PosteriorValues(CrawlValues):
     def supposing(
         self, pages: IndexArray, crawled_at: FloatArray, n_signals: npt.NDArray[Any], now: float
     ) -> FloatArray:
-        """Return the crawl values of pages if they had last been crawled then, and announced so often since."""
+        """Return the crawl values of pages as if their last crawl and the announcements since were these."""
         rate, weight = self.announcements.signals(pages)
         return self._values(pages, crawled_at, np.stack([rate, weight, weight * n_signals]), now)
 
@@ -112,7 +112,7 @@ class PosteriorValues(CrawlValues):
     def _values(
         self, pages: IndexArray, crawled_at: FloatArray, signals: FloatArray, now: float | FloatArray
     ) -> FloatArray:
-        # Of a page never crawled the time since its crawl is infinite, and its value the limit of all values.
+        # For a page never crawled the time since its crawl is infinite, and its value the limit of all values.
         values, elapsed = np.empty(pages.size), np.maximum(now - crawled_at, 0.0)
         rate, weight, _ = signals
         noisy = (rate > 0.0) & (weight > 0.0) & (elapsed < np.inf)
@@ -161,13 +161,13 @@ class PointValues(CrawlValues):
 
     def value_at(self, pages: IndexArray, now: float | FloatArray) -> FloatArray:
         """Return the crawl values of pages at a time, or each at its own."""
-        # By these rules an announcement is worth what it is, be it estimated or known; n of them n times that.
+        # By these rules each announcement has its full worth, estimated or known, and n of them n times that.
         return self._terms(pages, self._pages.crawled_at[pages], self._announcements.counted(pages), now)[0]
 
     def supposing(
         self, pages: IndexArray, crawled_at: FloatArray, n_signals: npt.NDArray[Any], now: float
     ) -> FloatArray:
-        """Return the crawl values of pages if they had last been crawled then, and announced so often since."""
+        """Return the crawl values of pages as if their last crawl and the announcements since were these."""
         return self._terms(pages, crawled_at, n_signals, now)[0]
 
     def reaches(self, pages: IndexArray, level: float | FloatArray, now: float) -> FloatArray:
@@ -214,7 +214,7 @@ class PointValues(CrawlValues):
         signal_rate, signal_weight = self._announcements.signals(pages)
         signal_rate[self._pages.crawled_at[pages] == -np.inf] = 0.0
         false, change_rate = signal_rate * np.exp(-signal_weight), self._change_rates(pages)
-        # No more changes can have been announced than there are.
+        # No more changes can be announced than happen.
         return np.stack([change_rate, np.minimum((signal_rate - false) / change_rate, 1.0), false])
 
 
@@ -238,10 +238,10 @@ class PlannedValues(CrawlValues):
 
     Notes
     -----
-    A page is worth the share of its interval that has passed. What a plan decides is one number, the threshold Λ at
-    which the rates add up to the bandwidth: a page's rate follows from it and from what is known of the page, so that
-    nothing is kept for each page. Until the first plan all pages are crawled at the same rate. A page never crawled
-    goes first; one whose rate is 0 is worth nothing, and goes where no others are there.
+    A page is worth the share of its interval that has passed. A plan decides one number, the threshold Λ at which the
+    rates add up to the bandwidth. A page's rate follows from it and from what is known of the page, so nothing is kept
+    for each page. Until the first plan all pages are crawled at the same rate. A page never crawled goes first; one
+    with the rate 0 is worth nothing, and goes where no others are there.
     """
 
     def __init__(self, pages: Pages, change_rates: Callable[[IndexArray], FloatArray], policy: str) -> None:

@@ -116,7 +116,7 @@ def _keyed(text: str, key: str) -> str:
 
 
 def begun_signature(header: str | None, topic: str, key: str) -> tuple[str, hmac.HMAC]:
-    """Return the digits of a notification's signature, and what makes the right ones of its body (WebSub, section 8).
+    """Return the digits of a notification's signature, and the hash that makes the right ones (WebSub, section 8).
 
     >>> form = subscription_form("https://me/", 7, "https://example.com/feed", "0123456789")
     >>> digits = hmac.new(form["hub.secret"].encode(), b"<feed/>", "sha256").hexdigest()

@@ -1,7 +1,7 @@
 """The receiver: an HTTP server inside the crawl that takes pings (IndexNow, WebSub); off unless an address is set.
 
 A flood is turned away before it costs work: requests and URLs have an allowance each, and the number of connections is
-bounded. What is taken waits for moments that the slots leave.
+bounded. Taken pings wait for moments that the slots leave.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _URLS_PER_SECOND = 10.0
 # URLs that wait for the crawl at once.
 _MOST_WAITING = 20_000
 _SLOWEST = 10.0
-# A notice can be as long as the feed; it is read in such parts (bytes), and not kept.
+# A notice can be as long as the feed; it is read in parts of this size (bytes), and not kept.
 _PART = 65_536
 _LONGEST_REASON = 200
 
@@ -128,7 +128,7 @@ class Receiver:
         assert self._connections is not None
         try:
             async with asyncio.timeout(_SLOWEST):
-                # A request counts when it is there. Half a request occupies a connection; the oldest of these goes.
+                # A request counts once it is complete. Half a request occupies a connection; the oldest of these goes.
                 # The body of a hub is read by its handler, once the hub has shown that it knows the secret address.
                 if request.can_read_body and "token" not in request.match_info:
                     await request.read()
@@ -192,7 +192,7 @@ class Receiver:
         raise PingRefused(404, "There is no such callback.")
 
     async def _verify_intent(self, request: web.Request) -> web.Response:
-        """Confirm to a hub that we asked for what it believes we asked for (WebSub, section 5.3)."""
+        """Confirm a subscription to a hub if we asked for it (WebSub, section 5.3)."""
         from aiohttp import web
 
         source, topic = self._topic(request)
@@ -202,8 +202,8 @@ class Receiver:
             logger.warning("The hub of %s denies the subscription: %r", topic, reason)
             note_subscription(self._refresher, source.source, subscription_of(source).refuse(self._refresher.clock()))
             return web.Response(status=200)
-        # One who has learned of the callback must not be able to end a subscription. Where somebody subscribes by hand
-        # nothing is known of what was asked, and the token alone shows that it was.
+        # A stranger who knows the callback must not be able to end a subscription. A subscription made by hand leaves
+        # no record of the question: the token alone shows that somebody asked.
         receiver = self._refresher.settings.receiver
         by_hand = mode == "subscribe" and (receiver is None or receiver.url is None)
         is_ours = by_hand or (mode != "" and subscription_of(source).asked == mode)
@@ -242,7 +242,7 @@ def _seconds(text: str | None) -> float | None:
 
 
 def _is_ours(record: logging.LogRecord) -> bool:
-    """Whether an error of the HTTP server is ours; with what is no HTTP others could fill the log as they please."""
+    """Whether an error of the HTTP server is ours; others could fill the log as they please with what is no HTTP."""
     from aiohttp.http_exceptions import HttpProcessingError
 
     error = record.exc_info[1] if record.exc_info else None
@@ -282,9 +282,9 @@ class Connections:
 
     Notes
     -----
-    The newest always gets in, and the oldest quiet one goes: whoever opens many connections, or
-    sends a request letter by letter, loses his own, and a sender that says what it has to say is served. A connection
-    on which a request is being answered is never quiet.
+    The newest connection always gets in, and the oldest quiet one goes. Whoever opens many connections, or sends a
+    request letter by letter, loses his own; a sender with a whole request is served. A connection on which a request is
+    being answered is never quiet.
     """
 
     def __init__(self, server: web.Server, hung_up: Callable[[], None]) -> None:
@@ -320,7 +320,7 @@ class Connections:
         return self._server()
 
     def _make_room(self) -> None:
-        # In the order in which they came; of a connection that is closing the server hears later.
+        # In the order in which they came; the server learns later of a connection that is closing.
         there = [c for c in self._server.connections if c.transport is not None and not c.transport.is_closing()]
         quiet = (connection for connection in there if connection not in self._busy)
         for connection, _ in zip(quiet, range(len(there) - MOST_CONNECTIONS), strict=False):

@@ -1,6 +1,6 @@
 """Settings: every ``CRAWLSCHED_*`` setting, read and checked once, at the start of a crawl.
 
-Imports what the values of settings are made of, and neither Scrapy nor SQL. Begin reading with `settings`.
+Imports the types of settings' values, and neither Scrapy nor SQL. Begin reading with `settings`.
 """
 
 from crawlsched.settings.settings import PREFIX, SETTINGS, Setting, Settings, recipe_from, said_of_gone

@@ -1,4 +1,4 @@
-"""Every ``CRAWLSCHED_*`` setting: what it is when nobody sets it, and what it may be.
+"""Every ``CRAWLSCHED_*`` setting: its default, and what it may be.
 
 docs/reference/settings.md says what each means. Values are checked here and nowhere else, all of them at the start of a
 crawl, and everything below the Scrapy layer receives plain values.
@@ -64,8 +64,8 @@ PREFIX = "CRAWLSCHED_"
 
 _TIMEOUTS = 3.0
 
-# The arguments of a recipe, and the settings that they come from. What recipes are made of is loaded where one is: it
-# takes longer than all settings.
+# The arguments of a recipe, and the settings that they come from. The modules of recipes are loaded where a recipe is
+# made: that takes longer than all settings.
 _RECIPE = {
     "method": "fingerprint",
     "keep": "fingerprint_keep",
@@ -280,7 +280,7 @@ def _contradictions(values: Mapping[str, Any]) -> list[str]:
         try:
             Recipe(**{name: values[setting] for name, setting in _RECIPE.items()})
         except ValueError as error:
-            # It speaks of keep[0], the first of the selectors, or of all of them.
+            # It is about keep[0], the first of the selectors, or about all of them.
             named = re.sub(r"^(keep|drop)\[", lambda start: f"CRAWLSCHED_FINGERPRINT_{start[1].upper()}[", str(error))
             mistakes.append(named if named != str(error) else f"CRAWLSCHED_FINGERPRINT: {error}")
     for where, written in values.get("fingerprints", ()):
@@ -297,7 +297,7 @@ def _contradictions(values: Mapping[str, Any]) -> list[str]:
 
 
 def _not_with_shards(values: Mapping[str, Any]) -> list[str]:
-    """Find what one process alone can have."""
+    """Find settings that only a single process can have."""
     if values.get("shards") is None:
         return []
     mistakes = []
@@ -337,7 +337,7 @@ def _unknown_names(settings: Mapping[str, Any]) -> list[str]:
 
 
 _PREFIX = "CRAWLSCHED_"
-# What a crawl without it would do otherwise than was wished: it is refused.
+# Without these a crawl would do otherwise than was wished: they are refused.
 _REFUSED = {
     "FINGERPRINT_IGNORE_KEYS": "CRAWLSCHED_FINGERPRINTS = {'*': {'method': 'json', 'ignore_keys': [...]}}",
     "FINGERPRINT_IMAGES": "CRAWLSCHED_FINGERPRINT_KEEP = ['html', 'img::attr(src)']",
@@ -357,7 +357,7 @@ _REFUSED = {
     "WEB_TOKEN": "CRAWLSCHED_WEB = {'address': 8765, 'token': '...'}",
     "WEBHOOK_KEY": "CRAWLSCHED_WEBHOOK = {'url': 'https://...', 'key': '...'}",
 }
-# What is left out without harm; `Addon` still obeys ENABLED = False.
+# These are left out without harm; `Addon` still obeys ENABLED = False.
 _LEFT_OUT = {
     "DATABASE_UPGRADE": "`crawlsched db upgrade` for the tables of an older version on PostgreSQL",
     "DISCOVERY_HORIZON": "CRAWLSCHED_DISCOVERY_SHARE = 0.5 for how much goes to new pages",

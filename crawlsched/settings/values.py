@@ -50,7 +50,7 @@ SECONDS_PER = {"s": 1, "min": 60, "h": 3600, "d": 86400}
 _BANDWIDTH = "a positive number of crawls, by itself (per second) or per s, min, h or d, such as 5/s or 20000/d"
 _DURATION = "a number of seconds or a text such as 45s, 30m, 12h or 90d"
 _LISTED = "as a list, as JSON or with commas between them"
-# One a year, and a million a second: what is beyond is a slip of the hand, and no clock could follow it.
+# One a year, and a million a second: a bandwidth beyond is a slip of the hand, and no clock could follow it.
 _LEAST_BANDWIDTH, _LARGEST_BANDWIDTH = 1 / (366 * 86_400), 1e6
 _TRUTHS = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
 _MAY_WITHHOLD = ("wrong_page", "template", "flapping", "noise", "minimum_change", "recipe")
@@ -266,7 +266,7 @@ def _texts(value: object, separator: str | None = r"[\s,]+") -> tuple[str, ...]:
 def read_urls(value: object) -> tuple[str, ...]:
     """Read a list of absolute URLs."""
     urls = _texts(value)
-    # Reading a port that is none raises ValueError.
+    # Reading an impossible port raises ValueError.
     return _right(urls, all(re.match(r"https?://[^/\s]", url) and urlsplit(url).port != 0 for url in urls))
 
 

@@ -1,4 +1,4 @@
-"""Arms: the policies of a replay; here what they have in common, the rates they use, and those that need none."""
+"""Arms: the policies of a replay; here are their common parts, their rates, and policies that need none."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ class Arm(ABC):
 
 
 class RoundRobinArm(Arm):
-    """Crawl the pages in order, again and again; each that comes has its place in the round."""
+    """Crawl the pages in order, again and again; a new page gets its place in the round."""
 
     _next = 0
 
@@ -163,8 +163,8 @@ class AdaptiveIntervals(Arm):
     Notes
     -----
     Both crawlers begin with, and are bounded by, intervals that an operator sets. Here every page begins with the
-    interval at which the bandwidth is just used up, and none goes below one slot or above the length of the replay.
-    Being work-conserving, an arm crawls a page before it is due if none is.
+    interval that just uses up the bandwidth. No interval goes below one slot or above the length of the replay. An arm
+    never idles: if no page is due it crawls one before its time.
     """
 
     def __init__(self, setting: Setting, policy: str) -> None:

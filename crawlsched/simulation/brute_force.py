@@ -14,9 +14,9 @@ from crawlsched.simulation.history import CrawlResult
 
 __all__ = ["BruteForce", "Judged", "listens"]
 
-# A block has one slot for this number of pages; fewer than two slots are not worth it.
+# A block has one slot for this number of pages; a block of fewer than two slots is not worth it.
 _PAGES_A_SLOT = 64
-# Values are right to 1e-13 or so; what can be left out of a block stays clear of that.
+# Values are right to about 1e-13; the bound for leaving pages out keeps clear of that.
 _SLACK = 1.0 - 1e-9
 
 
@@ -31,8 +31,8 @@ class BruteForce(Arm):
     Notes
     -----
     Between its crawl and its next announcement the value of a page only grows. So slots are taken in blocks of k. At
-    each of these some page is worth at least the k-th best value at the beginning. Pages worth less even at the end of
-    the block need not be looked at in it; what happens to a page is looked at with the next slot.
+    each of these some page is worth at least the k-th best value at the beginning. Pages that are worth less even at
+    the end of the block need not be looked at in it; events of a page are looked at with the next slot.
     """
 
     def __init__(self, setting: Setting, rule: str) -> None:

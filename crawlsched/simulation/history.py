@@ -34,7 +34,7 @@ __all__ = [
 
 
 class SimulationError(CrawlschedError, ValueError):
-    """A history, a figure, or what is asked of it, is not possible; the message is one sentence."""
+    """A history, a figure, or a request about one, is impossible; the message is one sentence."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,8 +103,8 @@ def slot_times(window: Window, bandwidth: float) -> Iterator[float]:
 
     Notes
     -----
-    300 crawls an hour are 1/12 a second, which no float is. The simple fraction that rounds to `bandwidth` is meant,
-    and with it j/R is rounded once: slot 300 is an hour after the start, and not some 10^-13 s later or earlier.
+    300 crawls an hour are 1/12 a second, which no float can be. The simple fraction that rounds to `bandwidth` is
+    meant, and with it j/R is rounded once: slot 300 is an hour after the start, and not some 10^-13 s later or earlier.
 
     Examples
     --------
@@ -304,8 +304,8 @@ class CrawlResult(NamedTuple):
 def visiting(history: History, crawled_at: FloatArray) -> Callable[[int, float], CrawlResult]:
     """Return what crawls a page of a history at a time, where the first copies are from `crawled_at`."""
     n = history.page.size
-    # Lists: one number at a time is read out of them several times faster than out of numpy's arrays. Of millions
-    # of changes a list would be numbers all over the memory: `array` is as fast, and has them side by side.
+    # Lists: single numbers are read from them several times faster than from numpy's arrays. With millions of changes a
+    # list would scatter numbers all over the memory: `array` is as fast, and has them side by side.
     times = array("d", np.ascontiguousarray(history.change_times, np.float64).tobytes())
     row_starts = np.searchsorted(history.change_rows, np.arange(n + 1))
     starts: list[int] = row_starts.tolist()
@@ -316,7 +316,7 @@ def visiting(history: History, crawled_at: FloatArray) -> Callable[[int, float],
     def visit(row: int, now: float) -> CrawlResult:
         """Crawl a page: a change at this very time is seen."""
         before, end = n_seen[row], starts[row + 1]
-        # A few changes on, if any: to look there first is faster than to search among all that will ever come.
+        # The next few changes, if any: looking there first is faster than searching among all.
         near = before + _NEAR
         if near < end and times[near] > now:
             end = near

@@ -43,7 +43,7 @@ def timeliness(history: History, window: Window, rows: npt.ArrayLike, times: npt
         Importance-weighted seconds; nan without any page. ``age`` is the mean age of the copies: the time since the
         first change that a copy does not have, 0 while it is fresh. ``delay``, ``delay_median``, ``delay_95`` and
         ``delay_longest`` are mean, median, 95 % quantile and maximum from a change to the first crawl after it. A
-        change that no crawl saw counts with the time until the window or its page ended, which its delay was at least.
+        change that no crawl saw counts with the time until the window or its page ended: its delay was at least that.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def _copies(
 def _next_times(
     rows: IndexArray, times: FloatArray, event_rows: IndexArray, event_times: FloatArray, side: Literal["left", "right"]
 ) -> FloatArray:
-    """Return when something happens next at rows after times ("left": or at them); inf: never.
+    """Return when the next event of each row comes after a time ("left": or at it); inf: never.
 
     Events are ordered by row and then by time.
     """

@@ -19,7 +19,7 @@ from crawlsched.simulation.history import CrawlResult
 __all__ = ["PlannerArm"]
 
 # The first plan is made after 64 crawls, and each of the next after twice as many, up to a crawl of every page. Then
-# each is made after an eighth more: the more is known of all pages, the less a visit adds.
+# each is made after an eighth more visits: a visit adds less, the more is known.
 _FIRST_PLAN = 64
 _SHARE_OF_CRAWLS = 8
 # Columns of the visits from which the worth of announcements is learned: name, code of the array, type in numpy.
@@ -46,7 +46,7 @@ class PlannerArm(Arm):
 
     def __init__(self, setting: Setting, rule: str, is_dated: bool = False) -> None:
         super().__init__(setting)
-        # The papers' policies let a page starve that is not worth its crawls; the default policy does not.
+        # The papers' policies starve pages that are not worth their crawls; the default policy does not.
         self.planner = Planner(
             setting.bandwidth,
             crawl_value=rule,

@@ -135,7 +135,7 @@ def _events(history: History, window: Window, begins: FloatArray, arm: Arm) -> G
     rows, times = [there, there], [np.nextafter(begins[there], inf), ends[there]]  # from just after its birth
     if history.signal_rows is not None and history.signal_times is not None:
         heard = history.signal_rows, history.signal_times
-        # A crawl at the time of a signal has seen what it announces, as the first copy of a page has.
+        # A crawl at the time of a signal has seen the announced change, as the first copy of a page has.
         new = (heard[1] > begins[heard[0]]) & (heard[1] < ends[heard[0]])
         rows, times = [*rows, heard[0][new]], [*times, heard[1][new]]
     kinds = np.repeat(np.arange(len(rows)), [some.size for some in rows])

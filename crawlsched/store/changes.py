@@ -44,14 +44,14 @@ class DeliveredChange(NamedTuple):
 
 
 def keys_of(connection: Connection, name: str) -> list[Key]:
-    """Give the keys of a collection in all shards of the database, by shard."""
+    """Give a collection's keys in all shards of the database, by shard."""
     table = models.collections
     rows = connection.execute(select(table.c.shard, table.c.collection).where(table.c.name == name))
     return sorted((shard, collection) for shard, collection in rows)
 
 
 def kept(connection: Connection, key: Key) -> tuple[int, int]:
-    """Give the largest number that was deleted by its age, and the largest that was ever given out; 0: none."""
+    """Give the largest number that was deleted for its age, and the largest ever given out; 0: none."""
     table, changes = models.collections, models.changes
     wanted = select(table.c.changes_pruned, table.c.changes_given).where(*own(table, key))
     pruned, given = connection.execute(wanted).one()
@@ -60,7 +60,7 @@ def kept(connection: Connection, key: Key) -> tuple[int, int]:
 
 
 def next_number(connection: Connection, key: Key) -> int:
-    """Give the first number that was never given out."""
+    """Give the first unused number."""
     return kept(connection, key)[1] + 1
 
 

@@ -72,7 +72,7 @@ def _found(store: Store, condition: Any) -> list[Command]:
 
 
 def _read(value: str | None) -> Any:
-    """Read JSON; what is damaged is None, and its command is answered with a sentence instead of blocking others."""
+    """Read JSON; damaged JSON gives None, and its command gets a sentence as answer instead of blocking others."""
     try:
         return from_json(value)
     except DamagedRow:

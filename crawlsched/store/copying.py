@@ -30,7 +30,7 @@ def copy_all(source_url: str, target_url: str, shown: Shown = lambda done, total
     total)`` counts the rows written and read back.
     """
     schema.check(source_url)
-    # What takes long is no sign that the server hangs.
+    # A long wait is no sign that the server hangs.
     source, target = Database(source_url, answer_within=None), Database(target_url, answer_within=None)
     schema.upgrade(target_url)
     with closing(source), closing(target):
@@ -42,7 +42,7 @@ def copy_all(source_url: str, target_url: str, shown: Shown = lambda done, total
                 _require_empty(writing, target.name)
                 copied = _copy(reading, writing, source.name, target.name, shown)
         if not target.is_sqlite:
-            # Of tables without statistics the server reads far too much to find one page.
+            # Without statistics of its tables the server reads far too much to find one page.
             with target.explained("written"), target.writing() as writing:
                 writing.execute(text("ANALYZE"))
         return copied
@@ -98,7 +98,7 @@ def _rows(connection: Connection, table: Table) -> Generator[tuple[Any, ...], No
 
 
 def _lock(connection: Connection) -> None:
-    """Keep others from writing until the end of the transaction; on SQLite it has begun with that."""
+    """Keep others from writing until the end of the transaction; SQLite does so by itself."""
     if connection.dialect.name == "postgresql":
         names = ", ".join(f'"{table.name}"' for table in metadata.sorted_tables)
         connection.execute(text(f"LOCK TABLE {names} IN SHARE ROW EXCLUSIVE MODE"))
@@ -130,7 +130,7 @@ def copy_file(source: Database, file: Path, shown: Shown = lambda done, total: N
         closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None)) as reading,
         closing(sqlite3.connect(file, timeout=source.busy_timeout)) as writing,
     ):
-        # One transaction for all of it: or each write of the crawl would make the copy begin anew.
+        # One transaction for all of it: otherwise each write of the crawl would make the copy begin anew.
         reading.execute("BEGIN")
         reading.execute("SELECT count(*) FROM sqlite_master").fetchone()
         reading.backup(writing, pages=_PAGES_AT_ONCE, progress=lambda _, left, total: shown(total - left, total))

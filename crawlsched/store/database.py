@@ -21,7 +21,7 @@ from crawlsched.showing import without_secrets
 
 __all__ = ["Database", "database_url", "is_row_error", "reason"]
 
-# The limit is looked at this often: it becomes shorter while somebody waits, when the crawl is to end.
+# How often the limit is checked: it becomes shorter while somebody waits, when the crawl is to end.
 _LOOK_EVERY = 0.5
 
 
@@ -46,7 +46,7 @@ def patient_connection(within: Callable[[], float | None]) -> Any:
                         while not (found := selector.select(timeout=_LOOK_EVERY)):
                             longest = within()
                             if longest is not None and time.monotonic() - silent_since > longest:
-                                # What the server may still say belongs to a question that nobody asks any more.
+                                # A late answer of the server belongs to a question that nobody asks any more.
                                 self.pgconn.finish()
                                 raise psycopg.OperationalError(f"the server did not answer within {longest:g} s")
                         selector.unregister(self.fileno())
@@ -188,17 +188,17 @@ class Database:
     def at_once(self) -> Iterator[Connection]:
         """Open a connection on which PostgreSQL commits each statement by itself; failures are the driver's own.
 
-        A process that stops between a statement and its commit keeps rows locked that everybody needs.
+        Between a statement and its commit a stopped process would keep rows locked that everybody needs.
         """
         with self.engine.connect() as connection:
             yield connection.execution_options(isolation_level="AUTOCOMMIT")
 
     @contextmanager
     def explained(self, what: str) -> Iterator[None]:
-        """Turn the driver's failures into a `StoreError` of one sentence, except those that lie in a row to write."""
+        """Turn the driver's failures into a `StoreError` of one sentence, except those of a row to write."""
         try:
             yield
-        # The last about a schema that is none.
+        # The last one comes from a damaged schema.
         except (DBAPIError, sqlite3.Error, OSError, UnicodeDecodeError) as error:
             if what == "written" and is_row_error(error) and not isinstance(error, UnicodeDecodeError):
                 raise
@@ -243,7 +243,7 @@ class Database:
         """Close every connection; what SQLite keeps beside the file comes into it, so that a copy of it is whole."""
         if self.is_sqlite and not self.read_only and self.engine.pool.checkedin():  # type: ignore[attr-defined]
             with suppress(DBAPIError, sqlite3.Error), closing(self.engine.raw_connection()) as connection:
-                # Who reads just now holds this up for a moment, and what is left for who closes later.
+                # Readers delay this for a moment, and leave the rest to whoever closes later.
                 connection.cursor().execute(f"PRAGMA busy_timeout={_LONGEST_CHECKPOINT_WAIT}")
                 connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
         self.engine.dispose()
@@ -271,7 +271,7 @@ class Database:
     def _configure_sqlite(self, connection: Any, record: object) -> None:
         # The driver's own way of beginning transactions cannot take the write lock first; `_begin_sqlite` does it.
         connection.isolation_level = None
-        # A text that is none costs its row, and not the answer.
+        # An invalid text costs its row, and not the answer.
         connection.text_factory = _text
         cursor = connection.cursor()
         if not self.read_only:
@@ -283,12 +283,13 @@ class Database:
         cursor.close()
 
     def _postgresql_engine(self) -> Engine:
-        # The server ends what waits or works for too long, the kernel what is not acknowledged; and where neither hears
-        # (a server that is stopped, and holds its connections open) the connection itself gives up (`patience`).
+        # The server ends statements that wait or work for too long; the kernel, connections that are not acknowledged.
+        # Where neither notices (a stopped server holds its connections open), the connection itself gives up
+        # (`patience`).
         limits: dict[str, Any] = {}
         if self.answer_within is not None:
             milliseconds = int(1000 * self.answer_within)
-            # A lock is given up a little sooner, so that it is what is named.
+            # Waiting for a lock ends a little sooner, so that the error names the lock.
             limits = {"lock_timeout": milliseconds * 9 // 10, "statement_timeout": milliseconds}
         options: dict[str, Any] = {
             "connect_timeout": 10,
@@ -320,7 +321,7 @@ class Database:
 
 
 def _text(value: bytes) -> str | bytes:
-    """Return a text of SQLite's, or, where it is none, its bytes, which no column takes for a text."""
+    """Return a text of SQLite's, or the bytes of an invalid one, which no column takes for a text."""
     try:
         return value.decode()
     except UnicodeDecodeError:
@@ -333,12 +334,12 @@ def _begin_sqlite(connection: Connection) -> None:
 
 
 def _limit(connection: Connection, limits: str) -> None:
-    """Set limits for one transaction; what is committed at once is none."""
+    """Set limits for one transaction; a statement that commits at once is none."""
     if connection.get_execution_options().get("isolation_level") != "AUTOCOMMIT":
         connection.exec_driver_sql(limits)
 
 
-# What to do, by what stands in our words.
+# What to do, by words of our reason.
 _REMEDIES = {
     "locked": "end the process that holds it, or wait for it.",
     "disk is full": "make room and start again.",

@@ -25,7 +25,7 @@ _SLICE = 1000
 _KINDS = ("url", "pattern", "host")
 #: The kinds of `forget`: those of tombstones, or everything.
 FORGET_KINDS = (*_KINDS, "collection")
-# Of a collection that is forgotten these stay: its name, its lease, its commands, and who shares it.
+# These parts of a forgotten collection stay: its name, its lease, its commands, and who shares it.
 _KEPT = frozenset(("collections", "leases", "commands", "followers", "budgets", "members", "inbox"))
 
 
@@ -106,7 +106,7 @@ class Tombstones:
         return [self.covering(url) is not None for url in urls]
 
     def covering(self, url: str) -> Tombstone | None:
-        """Return what a URL was forgotten by; None: it was not."""
+        """Return what had forgotten a URL; None: it was not forgotten."""
         if not self._stones:
             return None
         found = self._stones.get(("url", url)) or self._stones.get(("host", host_of(url)))
@@ -114,9 +114,9 @@ class Tombstones:
 
 
 class Forgetting:
-    """Deletes pages of a collection for good, and what is too old or nobody's any more.
+    """Deletes pages of a collection for good, and rows that are too old or belong to nothing any more.
 
-    What the store is still given of forgotten `pages` is left out.
+    Rows of forgotten `pages` that still come to the store are left out.
     """
 
     def __init__(self, store: Access, tombstones: Tombstones) -> None:
@@ -214,7 +214,7 @@ class Forgetting:
         store, template = self._store, models.request_templates
 
         def rewrite(connection: Connection) -> None:
-            if connection.dialect.name == "sqlite":  # what is struck out is not to stand in the file any more
+            if connection.dialect.name == "sqlite":  # struck-out data must not stay in the file
                 connection.exec_driver_sql("PRAGMA secure_delete=ON")
             rows = connection.execute(select(template.c.digest, template.c.data).where(*store.own(template)))
             for name, text in rows.all():

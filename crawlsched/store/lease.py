@@ -1,4 +1,4 @@
-"""The lease: one running process owns a collection, says so every few seconds, and notices when it does no more."""
+"""The lease: one running process owns a collection, says so every few seconds, and notices the loss of it."""
 
 import os
 import socket
@@ -40,10 +40,10 @@ Key = tuple[int, int]
 #: Seconds without a heartbeat after which a lease counts as abandoned.
 STALE_AFTER = 30.0
 
-#: A transaction of a process that is stopped, or cut off from the server, keeps nobody out for longer than this.
+#: A transaction of a stopped process, or of one cut off from the server, keeps others out no longer than this.
 NOT_LONG_IDLE = "SET LOCAL idle_in_transaction_session_timeout = '3s'"
 
-# Of the status of the owner before, what the next one has to know even if it ends before its first heartbeat.
+# The part of the previous owner's status that the next one needs even if it ends before its first heartbeat.
 _NOTES = ("last_sent_at", "paused_since")
 
 
@@ -60,7 +60,7 @@ class LeaseRow(NamedTuple):
     heartbeat_at: float
     released_at: float | None
     status: dict[str, Any]
-    #: Of a shard that several processes share: its owner, its epoch, and until when that member's own lease is valid.
+    #: For a shard that several processes share: its owner, its epoch, and until when that member's own lease is valid.
     member: str | None = None
     epoch: int = 0
     expires_at: float | None = None
@@ -73,8 +73,8 @@ class LeaseRow(NamedTuple):
     def is_held(self, now: float) -> bool:
         """Say whether the owner is still running, as far as can be known.
 
-        On this machine its process decides, whatever clocks say. A stopped process, and one on another machine, is
-        judged by its heartbeats, compared with the clock that wrote them.
+        On this machine the state of the process decides, whatever clocks say. A stopped process, and one on another
+        machine, is judged by its heartbeats, compared with the clock that wrote them.
         """
         if self.is_shared:
             return self.expires_at is not None and self.expires_at > now
@@ -90,14 +90,14 @@ class LeaseRow(NamedTuple):
 class Lease:
     """The right to write a collection, held by this process.
 
-    Made by `Lease.take`; `Store.take_lease` keeps it, and a store writes only while the lease is still its own. That of
-    a shard `is_shared`: it holds until the next claim, and a writer looks at its epoch inside its transaction.
+    Made by `Lease.take`; `Store.take_lease` keeps it, and a store writes only while the lease is still its own. The
+    lease of a shard (`is_shared`) holds until the next claim, and a writer checks its epoch inside its transaction.
     """
 
     def __init__(
         self, database: Database, key: Key, token: str, notes: dict[str, Any] | None = None, *, is_shared: bool = False
     ) -> None:
-        #: What the owner before has left in its status for the next: when it sent its last request, whether it pauses.
+        #: What the previous owner's status has for the next: when it sent its last request, whether it pauses.
         self.notes = notes or {}
         self._database = database
         self.key = key
@@ -171,8 +171,8 @@ def lost(connection: Connection, stores: Collection["Access"]) -> set[Key]:
     table = models.leases
     wanted = select(table.c.shard, table.c.token).where(table.c.collection.in_({number for _, number in leases}))
     wanted = wanted.where(table.c.shard.in_([shard for shard, _ in leases])).order_by(table.c.shard)
-    # In the order in which a splitting locks them. It lets renewals, heartbeats and other savers pass, but nobody who
-    # takes the row for himself.
+    # In the order in which a splitting locks them. It lets renewals, heartbeats and other savers pass, but no process
+    # that takes the row for itself.
     rows = connection.execute(wanted.with_for_update(read=True, key_share=True))
     tokens = {row.shard: row.token for row in rows}
     taken = {key for key, lease in leases.items() if tokens.get(key[0]) != lease.token}
@@ -259,7 +259,7 @@ def _stat(pid: int) -> list[str]:
 def process_has_ended(on: str, pid: int, started: str) -> bool:
     """Say whether a process is known to have ended, which only its own machine (`machine`) can know."""
     now = process_start(pid) if on == machine() else started
-    # Where the kernel does not say when it started, or hides it, one that has the pid is taken for it.
+    # Where the kernel does not say when it started, or hides it, any process with the pid counts as this one.
     return now is None or ("" not in (now, started) and now != started)
 
 
@@ -309,14 +309,14 @@ class Access(Part):
         return {"shard": self.key[0], "collection": self.key[1], **values}
 
     def write(self, change: Callable[[Connection], T]) -> T:
-        """Change something, if this process still may; the error of a row that is refused is given on as it is."""
+        """Change something, if this process still may; the error of a refused row is passed on as it is."""
         with self.turn, self.database.explained("written"), self.database.writing() as connection:
             if lost(connection, [self]):
                 raise self.taken_over()
             return change(connection)
 
     def taken_over(self) -> CollectionInUse:
-        """Return the error of who writes what is another process's."""
+        """Return the error for a process that writes to another one's collection."""
         shard = f"shard {self.key[0]} of the " if self.lease is not None and self.lease.is_shared else ""
         return CollectionInUse(
             f"The {shard}collection {self.name!r} was taken over by another process, and nothing more is written by "
@@ -324,7 +324,7 @@ class Access(Part):
         )
 
     def write_slice(self, change: Callable[[Connection], T]) -> T:
-        """Change one slice of many, then rest as long as it took: whoever writes in between has to get a turn."""
+        """Change one slice of many, then rest as long as it took: other writers need a turn."""
         began = time.monotonic()
         result = self.write(change)
         time.sleep(min(1.0, time.monotonic() - began))

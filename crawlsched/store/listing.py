@@ -129,7 +129,8 @@ def listed(
 def _clause(column: ColumnElement[Any], condition: Condition) -> ColumnElement[bool]:
     _, operator, value = condition
     if operator in ("~", "!~"):
-        # LIKE narrows the rows down; which case of letters it tells apart differs, and is looked at afterwards.
+        # LIKE narrows the rows down. Databases differ in which cases of letters it tells apart, so that is checked
+        # afterwards.
         parts = [re.sub(r"([%_\\])", r"\\\1", part) for part in str(value).split("*")]
         like = column.like("%".join(parts), escape="\\")
         return like if operator == "~" else column.is_not(None)

@@ -72,7 +72,7 @@ def wanted_pages(
 ) -> Select[Any]:
     """Ask for all pages, in their order; for log-likelihoods of one grid, and which fingerprints another one made."""
     table = models.pages
-    # SQLite's texts are decoded one by one, which is done once for each host instead.
+    # SQLite decodes texts one by one, which is done once for each host instead.
     text = case((func.typeof(table.c.host) == "text", cast(table.c.host, LargeBinary))).label("host")
     host = text if is_sqlite else table.c.host
     is_usable = and_(table.c.grid == grid, func.length(table.c.log_likelihood) == 2 * n_rates)
@@ -107,14 +107,14 @@ def _arrays(columns: dict[str, Any], host_number: Callable[[str], Any], n_rates:
 
 
 def sound_pages(block: Arrays) -> Arrays:
-    """Return a block of pages without those that cannot be meant; each costs a line in the log."""
+    """Return a block of pages without damaged ones; each of these costs a line in the log."""
     page, importance = block["page"], block["importance"]
     sound = (page >= 0) & (block["state"] > FREE) & (block["state"] < len(STATE_NAMES))
     sound &= np.isfinite(importance) & (importance >= 0.0)
     for name in ("true_signals", "false_signals"):
         sound &= np.isfinite(block[name]) & (block[name] >= 0.0)
     for name in ("crawled_at", "not_before", "signalled_since", "first_seen", "changed_at"):
-        # Never is nan or, of a crawl, before all time.
+        # "Never" is nan, or, for a crawl, before all time.
         sound &= ~(block[name] > _LARGEST_TIME) & ~((block[name] < -_LARGEST_TIME) & (block[name] != -np.inf))
     block["source"] = np.where(block["source"] < END_OF_SOURCES, block["source"], -1)
     if sound.all():

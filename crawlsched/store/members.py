@@ -1,7 +1,7 @@
 """Members: the rows by which several processes share one collection and one rate; PostgreSQL only.
 
-`crawlsched.sharing` has the rules. Here they meet the database: one row in ``budgets`` that all renewals lock in turn,
-for as long as one call of a function in the server takes.
+`crawlsched.sharing` has the rules. Here they meet the database: one row in ``budgets``, which all renewals lock in turn
+for one call of a function in the server.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = [
     "new_token",
 ]
 
-# What a member that never came back leaves is kept for so long, for `crawlsched status`.
+# How long the rows of a member that never came back are kept, for `crawlsched status`.
 _KEPT_FOR = 3600.0
 _EMPTY_LEASE: dict[str, Any] = {
     **{"token": "", "host": "", "machine": "", "pid": 0, "process_started": "", "spider": ""},
@@ -47,7 +47,7 @@ _RENEW = text(
     " CAST(:claims AS integer[]), CAST(:lease AS double precision), CAST(:about AS json), :status,"
     " CAST(:at AS double precision), CAST(:started_at AS double precision))"
 )
-# Of each shard by itself, so that one which takes nothing in keeps nothing from the others.
+# For each shard by itself, so that one which takes nothing in blocks no other.
 _WAITING = text(
     "SELECT i.shard, i.sender, i.number, i.kind, i.data, i.created_at"
     " FROM unnest(CAST(:shards AS integer[])) AS s(shard), LATERAL"
@@ -166,7 +166,7 @@ class SharedCollection(Part):
         return Store(self.database, self.name, (shard, self.number))
 
     def look(self) -> Seen:
-        """Read who is there and what each shard wants, without a lock: it is advice, and the sum is kept by `renew`."""
+        """Read who is there and what each shard wants, without a lock: these are hints, and `renew` keeps the sum."""
         with self.database.reading() as connection:
             now = self.database.clock(connection)
             budgets, members, leases = models.budgets, models.members, models.leases
@@ -241,7 +241,7 @@ class SharedCollection(Part):
         self._at_once(update(table).where(*this).values(ready=int(ready), n_pages=n_pages))
 
     def beat(self, said: Sequence[tuple[int, str, int, Mapping[str, Any]]]) -> None:
-        """Say of shards, with the tokens of their leases, how large they are, and what the next owners have to know."""
+        """Write down the sizes of shards, with the tokens of their leases, and notes for the next owners."""
         if not said:
             return
         with self._writing() as connection:
@@ -253,7 +253,7 @@ class SharedCollection(Part):
             put(connection, models.leases, rows, "update")
 
     def hand_over(self, rows: Sequence[Outgoing]) -> None:
-        """Leave something for shards, whoever owns them; what comes out of a visit goes with its batch instead."""
+        """Leave rows for shards, whoever owns them; what a visit has found goes with its batch instead."""
         if not rows:
             return
         made = [{"collection": self.number, **row._asdict(), "data": to_json(row.data)} for row in rows]
@@ -270,7 +270,7 @@ class SharedCollection(Part):
         return bool(self.rows(_MANY_WAIT, collection=self.number, limit=limit + 1)[0][0] > limit)
 
     def commanded(self, shards: Sequence[int]) -> list[int]:
-        """Return those of some shards for which the command line has left a word."""
+        """Return those of some shards for which the command line has left a command."""
         table = models.commands
         wanted = select(table.c.shard).where(table.c.collection == self.number, table.c.done_at.is_(None)).distinct()
         return [shard for (shard,) in self.rows(wanted.where(among(table.c.shard, shards)))]
@@ -304,7 +304,7 @@ class SharedCollection(Part):
             ).scalar_one()
             now = self.database.clock(connection)
             last = select(func.max(members.c.expires_at)).where(members.c.collection == self.number)
-            # One that has just been begun has no member yet; one that everybody has left for a while is no more.
+            # A pass that has just begun has no member yet; one that all have left for a while is over.
             if since is None or now > max(since, connection.execute(last).scalar() or since) + LEASE:
                 since = now
                 connection.execute(update(budgets).where(*of_all).values(pass_since=since))
@@ -318,13 +318,13 @@ class SharedCollection(Part):
 
 
 def add_leases(connection: Connection, number: int, n_pages: Sequence[int]) -> None:
-    """Make the rows by which shards of so many pages are owned, by nobody yet."""
+    """Make the rows by which shards with this number of pages are owned, by nobody yet."""
     rows = [{"shard": n, "collection": number, "n_pages": pages, **_EMPTY_LEASE} for n, pages in enumerate(n_pages)]
     connection.execute(insert(models.leases), rows)
 
 
 def new_token() -> str:
-    """Make the token of a member: at its start and never stored, so that a machine that is copied has another one."""
+    """Make the token of a member: at its start and never stored, so that a copied machine has another one."""
     return uuid.uuid4().hex
 
 

@@ -50,7 +50,8 @@ FINGERPRINT_SIZE = 20
 #: The kinds of rows of the change feed, by the number in ``changes.kind``.
 KINDS = ("changed", "new", "gone", "back", "moved", "failing", "recovered")
 
-#: What the compact rows of a page say, for people and their SQL; written with `STATE_COLUMNS`, and never read back.
+#: Readable columns for people and their SQL: what a page's compact rows mean. They are written with `STATE_COLUMNS`,
+#: and never read back.
 READABLE_COLUMNS = (
     "change_rate",
     "change_rate_low",
@@ -63,7 +64,7 @@ READABLE_COLUMNS = (
 #: What is left of a page's earlier contents; they have a table of their own, because pages are written at every visit.
 TRACE_COLUMNS = ("history", "text_sketch", "block_sketch")
 
-#: What a row of `samples` says; counts are of the `seconds` before its time, what is not a count is of that time.
+#: The figures of a row of `samples`: counts are of the `seconds` before its time, others of that time.
 FIGURES = (
     *("seconds", "expected_freshness", "freshness_error", "wanted"),
     *("used", "idle", "no_free_host", "missed", "visits", "errors", "changes", "delivered"),
@@ -91,8 +92,8 @@ collections = _table(
     "collections",
     {},
     Column("name", Text, nullable=False),
-    # The largest numbers of pages that were ever given out, as far as any were deleted; those of `changes`, and of
-    # these that were deleted by age.
+    # The largest page numbers ever given out, as far as any were deleted; the same for `changes`, and for those of them
+    # deleted by age.
     Column("pages_given", BigInteger),
     Column("changes_given", BigInteger),
     Column("changes_pruned", BigInteger),
@@ -101,15 +102,15 @@ collections = _table(
 
 
 def _state(name: str, kind: Any, **options: Any) -> Column[Any]:
-    """Make one of the columns of `crawlsched.pages.Pages`, or of what the planner has beside them."""
+    """Make one of the columns of `crawlsched.pages.Pages`, or of the planner's columns beside them."""
     return Column(name, kind, info={"is_state": True}, **options)
 
 
-# All that is known of a page, but what is long or seldom written: read when a crawl begins, written at each visit.
+# All that is known of a page, without long or seldom written parts: read when a crawl begins, written at each visit.
 pages = _table(
     "pages",
     {"page": BigInteger},
-    # Given once, by the process that owns the shard at that time; which row of its arrays a page is, is its own affair.
+    # Given once, by the owner of the shard; which row of its arrays a page has is its own affair.
     _state("state", SmallInteger, nullable=False),
     _state("importance", Float(53), nullable=False),
     _state("crawled_at", Float(53)),  # NULL: never
@@ -143,7 +144,8 @@ pages = _table(
     # How many announcements visits found true and false: `crawlsched.planner.evidence.announcements`.
     _state("true_signals", Float(53), nullable=False, server_default=text("0")),
     _state("false_signals", Float(53), nullable=False, server_default=text("0")),
-    # Of the request in `template`, so that most requests for the page need not be compared with it; 0: not known.
+    # A digest of the request in `template`, so that most requests for the page need not be compared with it; 0: not
+    # known.
     _state("request_digest", BigInteger, nullable=False, server_default=text("0")),
     _state("marks", Integer, nullable=False, server_default=text("0")),  # `crawlsched.pages.marks`
     Column("variant", Text),  # its name among the pages of its URL; NULL: the URL alone names it
@@ -167,7 +169,8 @@ STATE_COLUMNS = tuple(column.name for column in pages.columns if column.info)
 #: What `Store.load` gives of each page.
 LOADED_COLUMNS = (*STATE_COLUMNS, "first_seen", "changed_at")
 
-# In PostgreSQL the migration leaves out the same rows. Said here, too, each command would load PostgreSQL's module.
+# In PostgreSQL the migration leaves out the same rows. If this stood here, too, each command would load PostgreSQL's
+# module.
 for _name, _column in (("undelivered", "pending_fingerprint"), ("variants", "variant")):
     _key = (pages.c[name] for name in ("shard", "collection", "page"))
     Index(f"ix_pages_{_name}", *_key, sqlite_where=text(f"{_column} IS NOT NULL"))
@@ -192,7 +195,7 @@ page_texts = _table(
     Column("before", LargeBinary),
 )
 
-#: What the names of sites begin with, in the table of the templates' noise masks; no template's name does.
+#: The beginning of sites' names in the table of the templates' noise masks; no template's name begins so.
 SITE = "//"
 
 # What was learned of a template's pages or of a site: what is noise there, and what its pages share.
@@ -232,7 +235,7 @@ observations = _table(
     sqlite_with_rowid=False,
 )
 
-# What a source said last of a page's modification.
+# The last statement of a source about a page's modification.
 announcements = _table(
     "announcements",
     {"page": BigInteger, "source": Integer},
@@ -325,7 +328,7 @@ leases = _table(
     Column("n_pages", BigInteger, nullable=False, server_default=text("0")),
 )
 
-# One row for each collection that processes share, with -1 for its shard: who changes a grant locks it first.
+# One row for each collection that processes share, with -1 for its shard; a change of a grant locks it first.
 budgets = _table(
     "budgets",
     {},
@@ -349,7 +352,7 @@ members = _table(
     Column("status", Text, nullable=False),  # JSON
 )
 
-# What processes have found for shards that are not theirs; the owner deletes a row where it writes what came of it.
+# What processes have found for other processes' shards; the owner deletes a row when it writes the result.
 inbox = _table(
     "inbox",
     # The token of a member, and what it counts, so that what it writes twice is there once.
@@ -380,7 +383,7 @@ commands = _table(
 )
 
 # Every change that has been through the spider's callback and pipelines, written together with the page's fingerprint:
-# a delivery that a crash undoes is none, and comes again. What vanishes, fails and comes back is told with its state.
+# a delivery that a crash undoes is none, and comes again. Pages that vanish, fail or come back enter with their state.
 changes = _table(
     "changes",
     {"id": BigInteger},  # given out by the owning process, in their order

@@ -69,7 +69,7 @@ class Reader(Part):
             yield from connection.execute(wanted).partitions(_ROWS_AT_ONCE)
 
     def _number(self, of: Any, table: Any) -> int:
-        """Return a number that is reckoned of all rows of a table."""
+        """Return a number that is computed from all rows of a table."""
         return int(self.rows(select(of).select_from(table).where(*self.own(table)))[0][0])
 
     def facts(self, pages: Sequence[int] | np.ndarray) -> list[PageFacts | None]:
@@ -86,7 +86,7 @@ class Reader(Part):
         """Give the URLs of pages by their numbers."""
         page = models.pages
         rows = self.rows(select(page.c.page, page.c.url).where(*self.own(page), among(page.c.page, pages)))
-        # One that is no text is shown as well as may be: `facts` says that its row is damaged.
+        # A damaged URL is shown as well as possible: `facts` says that its row is damaged.
         return {number: url.decode("utf-8", "replace") if isinstance(url, bytes) else url for number, url in rows}
 
     def noise_mask(self, template: str) -> Any:
@@ -143,11 +143,11 @@ class Reader(Part):
         """Give all pages with a URL, exactly as stored."""
         page = models.pages
         wanted = select(page.c.page).where(*self.own(page), page.c.url_digest == url_digest(url), page.c.url == url)
-        # Not sorted in SQL: for that SQLite goes through all pages in their order, until one fits.
+        # Not sorted in SQL: SQLite would then go through all pages in their order, until one fits.
         return sorted(number for (number,) in self.rows(wanted))
 
     def variants(self) -> list[tuple[int, str]]:
-        """Give page and URL of every page that is one of several of its URL, in the order of their numbers."""
+        """Give page and URL of every page whose URL has several pages, in the order of their numbers."""
         page = models.pages
         wanted = select(page.c.page, page.c.url).where(*self.own(page), page.c.variant.is_not(None))
         return [(number, url) for number, url in self.rows(wanted.order_by(page.c.page))]
@@ -173,7 +173,7 @@ class Reader(Part):
         """Give the newest observations of pages that sources cover, once for each source they tell something of."""
         table = models.observations
 
-        @cache  # most visits say of sources what others do
+        @cache  # most visits have the same sources and numbers
         def heard(source: int, n_signals: int, further: str | None) -> list[tuple[int, int]]:
             told = [(source, n_signals)]
             if further is not None and 0 <= source < END_OF_SOURCES:
@@ -319,7 +319,7 @@ class Reader(Part):
         return self._number(func.count(), models.pages)
 
     def next_page(self) -> int:
-        """Give the first page number that was never given out."""
+        """Give the first unused page number."""
         return self._ask(next_page)
 
     def next_observation(self) -> int:
@@ -327,7 +327,7 @@ class Reader(Part):
         return self._ask(lambda connection, key: next_number(connection, key, models.observations.c.id))
 
     def next_change(self) -> int:
-        """Give the first number of a row of the feed that was never given out."""
+        """Give the first unused number of a row of the feed."""
         return self._ask(changes.next_number)
 
     def next_source(self) -> int:
@@ -345,13 +345,13 @@ def _make_facts_wanted() -> Select[Any]:
         .select_from(joined.outerjoin(trace, same(trace, page, "page")))
         .where(page.c.shard == bindparam("shard"), page.c.collection == bindparam("collection"))
         .where(among_those(page.c.page, "pages"))
-        # Sorted by what no index has, so that SQLite looks up all rows before it gives the first one: while it looks
-        # for one it gives the interpreter's lock away, and a busy crawl keeps that for half a millisecond.
+        # No index has this order, so SQLite looks up all rows before it gives the first one. Otherwise it would give
+        # the interpreter's lock away for each row, and a busy crawl keeps that for half a millisecond.
         .order_by(page.c.page + 0)
     )
 
 
-# Kept: to make it takes four times as long as to read a page by it.
+# Kept: making it takes four times as long as reading a page by it.
 _FACTS_WANTED = _make_facts_wanted()
 
 
@@ -372,7 +372,7 @@ def _facts(row: Any) -> PageFacts | None:
 _FACTS = kinds_of(models.pages, *(set(PageFacts._fields) & set(models.pages.c.keys())))
 _FACTS |= kinds_of(models.page_traces, *models.TRACE_COLUMNS)
 _SOURCE, _HOST = kinds_of(models.sources), kinds_of(models.hosts)
-# What numbers pages and visits have says nothing of how many there are; from here on they could not go on.
+# Numbers of pages and visits do not tell how many there are; above this one, no further number could be given.
 _NO_NUMBER = 2**62
 
 
@@ -389,13 +389,13 @@ def _further(value: str | None) -> tuple[tuple[int, int], ...]:
 
 
 def size_of_texts() -> Any:
-    """Reckon the bytes that are kept of the texts of a page."""
+    """Compute the bytes that are kept of the texts of a page."""
     table = models.page_texts
     return func.length(table.c.text) + func.coalesce(func.length(table.c.before), 0)
 
 
 def next_page(connection: Connection, key: Key) -> int:
-    """Give the first page number that was never given out."""
+    """Give the first unused page number."""
     table = models.collections
     given = connection.execute(select(table.c.pages_given).where(*own(table, key))).scalar_one()
     return max(next_number(connection, key, models.pages.c.page), 0 if given is None else given + 1)

@@ -1,7 +1,7 @@
 """Rows: values of Python and numpy made into rows of either database, and back.
 
-SQLite takes any value in any column, and a damaged file has a text where a number was. A damaged row costs that row:
-nothing is allocated by a number that stands in it, and nothing below the store meets a value that it cannot take.
+SQLite takes any value in any column, and a damaged file has a text where a number was. A damaged row costs only that
+row: no allocation depends on a number in it, and no other layer meets a value that it cannot take.
 """
 
 import hashlib
@@ -102,10 +102,10 @@ def url_digest(url: str) -> int:
     return int.from_bytes(hashlib.blake2b(url.encode("utf-8", "replace"), digest_size=8).digest(), "big", signed=True)
 
 
-# Columns of JSON, which has no part in whether its row is sound: what is damaged in it is left out alone.
+# Columns of JSON, which do not make a row unsound: only the damaged value is left out.
 _JSON = frozenset(("problems", "quality", "hosts", "counts"))
 
-#: No source has this number or a larger one: their numbers are places in a list, so a damaged one is not to be large.
+#: No source has this number or a larger one: their numbers are places in a list, so a damaged one must not be large.
 END_OF_SOURCES = 2**22
 
 
@@ -141,7 +141,7 @@ def misfit(values: Mapping[str, Any], kinds: Mapping[str, Any]) -> str | None:
 def fitting(rows: Sequence[Sequence[Any]], kinds: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
     """Return the rows without misfits; their numbers stand in the order of `kinds`, and others may follow.
 
-    Columns are looked at as a whole, which takes a tenth of the time, and rows where one does not fit.
+    Columns are checked as a whole, which takes a tenth of the time; single rows only where one does not fit.
 
     >>> fitting([(3, 0.5), (4, float("nan")), ("5", 1.5)], {"page": int, "elapsed": (int, float)})
     [(3, 0.5)]
@@ -194,7 +194,7 @@ def _among(condition: Any, compiler: Any, **options: Any) -> str:
 
 
 def among(column: ColumnElement[Any], values: Sequence[int] | np.ndarray) -> ColumnElement[Any]:
-    """Make the condition that a column is one of many integers, with a single parameter however many they are."""
+    """Make the condition that a column is one of many integers, with a single parameter for any number of them."""
     return _Among(column, literal(json_list(values), Text()))
 
 
@@ -234,7 +234,7 @@ def put(connection: Connection, table: Table, rows: Sequence[dict[str, Any]], ho
         begin += n
 
 
-# SQLite takes so many parameters in every version, and changes rows by others since this one.
+# SQLite takes this many parameters in every version, and can update rows from others since this version.
 _MOST_PARAMETERS, _UPDATES_FROM = 999, (3, 33)
 
 
@@ -242,8 +242,8 @@ _MOST_PARAMETERS, _UPDATES_FROM = 999, (3, 33)
 def _of_many(table: Table, how: str, names: tuple[str, ...], n: int) -> tuple[str, Sequence[str]]:
     """Return a statement of SQLite's that writes n rows, and the order of a row's values.
 
-    SQLite gives the interpreter's lock away with each statement, and a busy crawl keeps it for half a millisecond: with
-    a statement a row a crawl at its ceiling sent a sixth less.
+    SQLite gives the interpreter's lock away with each statement, and a busy crawl keeps it for half a millisecond. With
+    one statement for each row a crawl at its ceiling sent a sixth less.
     """
     row = f"({', '.join('?' * len(names))})"
     rows = ", ".join([row] * n)
@@ -278,7 +278,7 @@ def _statement(table: Table, how: str, names: tuple[str, ...], dialect: str) -> 
 
 
 def _insert(table: Table, dialect: str) -> Any:
-    # To load the module of PostgreSQL takes as long as a short command does, and it needs no other.
+    # Loading the module of PostgreSQL takes as long as a short command, which does not need it.
     if dialect == "postgresql":
         from sqlalchemy.dialects import postgresql
 

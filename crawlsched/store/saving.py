@@ -38,7 +38,7 @@ _NEVER_CRAWLED = {
 }
 
 
-# What needs no cleaning: nearly all values are such, and each visit writes three dozen.
+# Types that need no cleaning: nearly all values are of these, and each visit writes three dozen.
 _PLAIN = frozenset({int, float, bytes, type(None)})
 
 

@@ -41,7 +41,7 @@ def head() -> str:
 
 
 def _revisions() -> set[str]:
-    """Give all revisions: their files begin with them, as a test proves, and Alembic would be slow to load for that."""
+    """Give all revisions by the names of their files, as a test proves: loading Alembic would take long."""
     return {path.name.partition("_")[0] for path in (migrations() / "versions").glob("[0-9]*.py")}
 
 

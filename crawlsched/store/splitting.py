@@ -1,6 +1,6 @@
 """Splitting: a collection divided among more shards, with all that was learned of its pages; PostgreSQL only.
 
-A collection of one process is one with a single shard. Whoever splits it finds nobody crawling, and all is done in one
+A collection of one process has a single shard. Whoever splits it finds nobody crawling, and all is done in one
 transaction: it is divided, or it is as it was.
 """
 
@@ -21,14 +21,15 @@ from crawlsched.store.rows import json_like
 
 __all__ = ["split"]
 
-# A page keeps its number: a shard that is new had none, so none is there twice. Pages move last, for they say where to.
+# A page keeps its number: a shard that is new had none, so none is there twice. Pages move last, since the other rows
+# find their new shards by them.
 _OF_PAGES = ("page_traces", "page_texts", "announcements", "further_sources", "observations", "changes")
 _MOVE_WITH_PAGES = (
     "UPDATE {table} t SET shard = h.shard FROM pages p JOIN moved_hosts h ON h.host = p.host"
     " WHERE t.collection = :collection AND p.collection = :collection AND p.shard = t.shard AND p.page = t.page"
     " AND h.shard <> t.shard"
 )
-# By the host that a row is of. Of sources those that are asked have one, and the dates of theirs that went back.
+# By the host that a row is of. Among sources, those that are polled have one.
 _OF_HOSTS = {
     "pages": "t.host",
     "hosts": "t.host",
@@ -39,7 +40,7 @@ _MOVE_WITH_HOSTS = (
     "UPDATE {table} t SET shard = h.shard FROM moved_hosts h"
     " WHERE t.collection = :collection AND h.host = {host} AND h.shard <> t.shard"
 )
-# The names of senders are known in every shard, and so is what the others have to know.
+# Every shard knows the names of senders, and the notes for other processes.
 _COPY = (
     "INSERT INTO {table} ({columns}) SELECT s.shard, {others} FROM {table} t"
     " JOIN generate_series(:n_before, :n_after - 1) AS s(shard) ON s.shard % :n_before = t.shard"
@@ -65,7 +66,7 @@ _AFTERWARDS = (
     "INSERT INTO request_templates (shard, collection, digest, data) SELECT DISTINCT p.shard, t.collection, t.digest,"
     " t.data FROM request_templates t JOIN pages p ON p.collection = t.collection AND p.template = t.digest"
     " AND p.shard % :n_before = t.shard WHERE t.collection = :collection AND p.shard >= :n_before",
-    # What a sitemap says of other shards' pages is not handed over, so they are pages that nobody announces.
+    # A sitemap's announcements of other shards' pages are not handed over, so no source announces these pages.
     "UPDATE pages t SET source = -1, n_signals = 0, n_signals_total = 0, signalled_since = NULL, true_signals = 0,"
     f" false_signals = 0 WHERE{_UNKNOWN_SOURCE}",
     f"UPDATE observations t SET source = -1 WHERE{_UNKNOWN_SOURCE}",

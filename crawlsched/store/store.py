@@ -125,7 +125,7 @@ class Store(Access):
 def save_all(parts: Sequence[tuple[Store, Batch]]) -> tuple[list[Refused], list[Batch]]:
     """Write batches in one transaction, the older first, and count what is refused of each.
 
-    Those that are for shards of another process by now are left out, and returned, too. A row that the database refuses
+    Batches for shards that another process has now are left out, and returned, too. A row that the database refuses
     costs nothing but itself.
     """
     stores = {store.key: store for store, _ in parts}

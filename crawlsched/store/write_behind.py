@@ -18,17 +18,17 @@ Parts = Sequence[tuple[Store, Batch]]
 
 # Seconds from a first failure to the next attempt, and from one to the next at most.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
-# At the end a writing that is under way is waited for, seconds.
+# Seconds for which the end waits for a write that is under way.
 _LONGEST_ATTEMPT = 5.0
 
 
 class WriteBehind:
     """Writes batches in another thread and never drops one.
 
-    What is handed over at one moment is written in one transaction, whatever stores it is for: all of it, or, after a
-    crash, nothing. A batch that cannot be written (locked, disk full, connection lost) is tried again, after 0.1 s,
-    then ever more rarely; those that come meanwhile wait behind it, and are then written with it. What is for a shard
-    that another process has claimed is left out.
+    Batches handed over at one moment are written in one transaction, whatever stores they are for: all of them, or,
+    after a crash, none. A batch that cannot be written (locked, disk full, connection lost) is tried again, after 0.1
+    s, then ever more rarely; those that come meanwhile wait behind it, and are then written with it. Rows for a shard
+    that another process has claimed are left out.
     """
 
     def __init__(self, on_left_out: Callable[[Batch], None] = lambda batch: None) -> None:
@@ -58,7 +58,7 @@ class WriteBehind:
     @property
     def oldest_unsaved_at(self) -> float | None:
         """Time of the oldest change (`Batch.since`) not written yet, without waiting; None if there is none."""
-        waiting = list(self._waiting)  # at once, for the thread takes from it; there are seldom more than one
+        waiting = list(self._waiting)  # read at once, since the thread takes from it; it seldom has more than one
         return min((batch.since for parts in waiting for _, batch in parts if batch.since is not None), default=None)
 
     def drain(self, timeout: float) -> bool:

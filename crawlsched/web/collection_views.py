@@ -31,7 +31,7 @@ __all__ = ["CollectionViews", "aside", "html_answer", "root_of"]
 
 # A view that takes longer is answered with a sentence; the page asks again until it is ready.
 _PATIENCE = 0.8
-# For how long a view is shown again before it is made anew: seconds, and for what takes long.
+# Seconds for which a view is shown again before it is made anew, and the same for views that take long.
 _VIEWS: dict[str, tuple[str, Callable[[Context], Html], float]] = {
     "": ("Overview", overview, 1.0),
     "pages": ("Pages", pages, 1.0),
@@ -58,7 +58,7 @@ class CollectionViews:
 
     @property
     def path(self) -> str:
-        """Where its views are if there are others beside it, without a slash at either end."""
+        """The path of its views where several collections are shown, without a slash at either end."""
         shard, number = self.store.key
         # A name that a path would have to encode stands there as its number.
         collection = self.store.name if _PLAIN.fullmatch(self.store.name) else f"~{number}"

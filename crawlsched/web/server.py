@@ -44,7 +44,7 @@ _HEADERS = {
 class _Server:
     def __init__(self, title: str, watched: Sequence[CollectionViews], host: str, token: str | None) -> None:
         self._title, self._watched, self._host, self._token = title, watched, host, token
-        # Two: a view that takes long keeps no other from being looked at.
+        # Two: a view that takes long does not block others.
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="crawlsched-web")
 
     def app(self) -> web.Application:
@@ -80,7 +80,7 @@ class _Server:
 
     def _refusal(self, request: web.Request) -> web.Response | None:
         """Return why somebody is not let in; None: he is."""
-        # A page elsewhere whose name is made to lead here asks with that name (DNS rebinding).
+        # A foreign page whose name is made to lead here asks with that name (DNS rebinding).
         name = urlsplit(f"//{request.host}").hostname or ""
         if is_loopback(self._host) and not is_loopback(name):
             return self._say(request, 421, "This address is served under the names of this machine only.")
@@ -93,7 +93,8 @@ class _Server:
         if given is not None and self._knows(given):
             if request.method != "GET" or request.path.endswith(("/changes.jsonl", "/changes.atom", "/metrics")):
                 return None
-            # Out of the address, which is kept in histories, into a cookie that no script and no other site gets.
+            # The token moves from the address, which is kept in histories, into a cookie that no script and no other
+            # site gets.
             rest = "&".join(f"{quote(k)}={quote(v)}" for k, v in request.query.items() if k != "token")
             # With two slashes at its beginning it would be another site's.
             where = f"/{request.rel_url.raw_path.lstrip('/')}{'?' if rest else ''}{rest}"
@@ -142,7 +143,7 @@ class _Server:
         of_all = [check for of_one in found.values() for check in of_one]
         is_well = all(check.is_well for check in of_all)
         said: dict[str, Any] = {name: [check._asdict() for check in of_one] for name, of_one in found.items()}
-        # Whoever starts a crawl again that is not well does so by the status.
+        # A program that restarts an unhealthy crawl goes by the status.
         status = 200 if all(check.is_well or not check.is_of_process for check in of_all) else 503
         answer = {"collections": said} if len(self._watched) > 1 else {"checks": said[self._watched[0].name]}
         return web.json_response({"ok": is_well, **answer}, status=status)
@@ -153,8 +154,8 @@ async def serve(
 ) -> AsyncIterator[str]:
     """Listen; give the address once it is listened on, and stop when the iterator is closed.
 
-    Port 0 is any free one. Visitors have to know the token, if there is one. Of several collections each has its views
-    below ``/c/``, and a page with the title leads to them.
+    Port 0 is any free one. Visitors have to know the token, if there is one. With several collections each has its
+    views below ``/c/``, and a page with the title leads to them.
     """
     app = _Server(title, watched, host, token).app()
     runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=1.0)

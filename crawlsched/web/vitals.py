@@ -15,7 +15,7 @@ from crawlsched.wording import say_count, say_duration, say_share
 
 __all__ = ["Check", "Vitals", "checks", "of_pages", "say_failing", "slots_of", "vitals"]
 
-# Half of the time after which a crawl in which nothing goes out ends by itself.
+# Half of the time after which a crawl that sends nothing ends by itself.
 _LONGEST_SILENCE, _LONGEST_SLOTS = 30.0, 2.0
 _LONGEST_UNSAVED = 10.0
 # A pause by hand that lasts longer was forgotten.
@@ -70,7 +70,7 @@ def vitals(store: Store) -> Vitals:
 
 
 class Check(NamedTuple):
-    """One thing that has to be so."""
+    """One condition of a healthy crawl."""
 
     name: str
     is_well: bool
@@ -78,7 +78,7 @@ class Check(NamedTuple):
 
     @property
     def is_of_process(self) -> bool:
-        """Whether starting the crawl again may mend it."""
+        """Whether a restart of the crawl may help."""
         return self.name in ("leased", "writing", "dispatching")
 
 
@@ -93,9 +93,9 @@ def checks(
 ) -> list[Check]:
     """Check that the crawl runs, writes and sends, that hosts answer, and that no given limit is exceeded.
 
-    The limits are the least share of the importance expected to be fresh, the least share of a minute's slots used, how
-    many changes may wait for the spider, for how many seconds a host may rest, and how many seconds ago the last pass
-    may have ended; with the last no crawl has to run.
+    The limits are the least share of the importance expected fresh, the least share of a minute's slots used, the most
+    changes that may wait for the spider, the most seconds for which a host may rest, and the most seconds since the end
+    of the last pass. With the last one no crawl has to run.
     """
     status = seen.status
     found = [_leased(seen) if last_pass is None else _passed(seen, last_pass)]

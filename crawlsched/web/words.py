@@ -25,7 +25,7 @@ BINDS = {
 
 
 def noted(report: Mapping[str, Any]) -> list[str]:
-    """Say what is worth a note in what is known of a page."""
+    """Return the notes on a page that are worth showing."""
     notes = [f"last change: {place}: {before!r} became {after!r}" for place, before, after in report["told"]]
     if report["undelivered"]:
         notes.append("its last change has not been through the spider's callback and pipelines yet")

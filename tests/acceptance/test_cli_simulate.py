@@ -59,5 +59,7 @@ sys.exit(main(["simulate", *sys.argv[1:]]))
 
 
 def test_all_figures_are_listed(run):
-    """By `list`, a line each."""
-    assert "noisy-signals-4 " in run("list").stdout
+    """By `list`, a line each, which fits a terminal of 100 columns."""
+    listed = run("list").stdout
+    assert "noisy-signals-4 " in listed
+    assert max(map(len, listed.splitlines())) <= 100

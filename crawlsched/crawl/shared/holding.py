@@ -19,18 +19,18 @@ __all__ = ["Holding"]
 
 logger = logging.getLogger(__name__)
 
-# A process that begins loads what it can claim before its spider starts, for these seconds at most.
+# A process that begins loads the shards that it can claim before its spider starts, for these seconds at most.
 _LONGEST_BEGINNING = 10.0
 _BETWEEN_LOOKS = 3.0
-# A shard that is given away ends its visits first, for these seconds at most.
+# A shard that is given away first ends its visits, for these seconds at most.
 _LONGEST_DRAIN = 4.0
 # A shard that has grown by this share is published, at most once in these seconds.
 _GROWN, _BETWEEN_NEWS = 0.1, 2.0
-# So many pages of a shard are taken in between two looks at the clock, while the crawl goes on.
+# How many pages of a shard are taken in between two looks at the clock, while the crawl goes on.
 _TAKEN_AT_ONCE = 500
 
 
-# What another thread has read of a shard, and what waits there to be taken in.
+# The pages of a shard that another thread has read, and the rows that wait there.
 _Loaded = tuple[StoredShard, list[Outgoing]]
 
 
@@ -51,12 +51,12 @@ class Holding:
         self._moving: set[int] = set()
         # Until when a shard that is given away may end its visits.
         self._draining: dict[int, float] = {}
-        # Those that are written down when so many batches are.
+        # Shards that are written down when this number of batches is.
         self._leaving: dict[int, int] = {}
         self._published: dict[int, tuple[float, int]] = {}
 
     def begin(self) -> None:
-        """Load what nobody has, before the spider starts: its first requests are then for pages that are known."""
+        """Load the shards that nobody has before the spider starts: its first requests are then for known pages."""
         until = self._refresher.clock() + _LONGEST_BEGINNING
         membership = self._membership
         membership.renewed.wait(_LONGEST_BEGINNING)
@@ -74,7 +74,7 @@ class Holding:
                 return
 
     def look(self, now: float) -> None:
-        """Take up what the database said since the last call; a timer calls this several times a second."""
+        """Take up the database's last answer; a timer calls this several times a second."""
         owned = self._membership.mine()
         for shard in [shard for shard in self._here if owned.get(shard) != self._epochs[shard]]:
             self._lose(shard)
@@ -87,7 +87,7 @@ class Holding:
         for shard in list(self._here) if self._membership.is_leaving else self._membership.to_release:
             if shard in self._here and shard not in self._draining:
                 self._draining[shard] = now + _LONGEST_DRAIN
-                # What is begun now would still be under way when another process asks the same host.
+                # A visit begun now would still be open when another process asks the same host.
                 self._refresher.hosts.is_leaving = self._is_leaving
                 self._publish(shard, now, ready=False)
         for shard, until in list(self._draining.items()):
@@ -160,12 +160,12 @@ class Holding:
     # -- one goes
 
     def _is_leaving(self, host: int) -> bool:
-        """Say whether a host, also one that was found just now, is of a shard that is given away."""
+        """Whether a host, even one found just now, is of a shard that is given away."""
         shard = self._collection.shards.of_host(host)
         return shard is not None and shard.number in self._draining
 
     def _stop_for(self, shard: int) -> None:
-        """Send nothing more for a shard, and end what is under way."""
+        """Send nothing more for a shard, and end its open visits."""
         self._membership.stops(shard, self._epochs.pop(shard))
         self._draining.pop(shard, None)
         self._refresher.ends(shard)
@@ -174,7 +174,7 @@ class Holding:
         self._inbox.ended(shard)
 
     def _give_back(self, shard: int, now: float) -> None:
-        """Write a shard down and give it back, for another process should have it."""
+        """Write a shard down and give it back, because another process should have it."""
         self._stop_for(shard)
         self._refresher.count("crawlsched/shards/released")
         self._collection.flush(now)
@@ -182,7 +182,7 @@ class Holding:
         self._take_out(shard)
 
     def _lose(self, shard: int) -> None:
-        """Another process has claimed a shard, for this one was silent: what is not written is not ours any more."""
+        """Another process has claimed a shard because this one was silent: unwritten changes are not ours any more."""
         self._stop_for(shard)
         self._refresher.count("crawlsched/shards/lost")
         logger.warning("The shard %d was taken over by another process, for this one was silent too long.", shard)

@@ -20,25 +20,25 @@ __all__ = ["AT_ONCE", "SIGNAL", "Inbox"]
 
 logger = logging.getLogger(__name__)
 
-#: A kind of row: somebody says that pages of the shard may have changed.
+#: A kind of row: a process announces that pages of the shard may have changed.
 SIGNAL = "signal"
 _INTERVAL = 0.5
-# A shard that has half of these under way is read again when they are written: who cannot keep up is not buried.
+# A shard with half of these under way is read again when they are written, so that a slow owner is not swamped.
 AT_ONCE = 1_000
 _IN_ONE_STEP = 16
-# So many of the rows that are deleted are remembered of each shard: a sender that has lost the answer writes its batch
-# again, and with it rows that were taken in meanwhile.
+# How many deleted rows of each shard are remembered: a sender that has lost the answer writes its batch again, and with
+# it rows that were taken in meanwhile.
 _REMEMBERED = 1_000
 
-# While more than this waits for all shards together, nobody crawls on: what is found has to be taken in first.
+# While more rows than this wait for all shards together, no process crawls on: they have to be taken in first.
 _MOST_WAITING = 100_000
 
 Name = tuple[str, int]
 
 
-# A shard that is here when a reading begins: what is under way, the same object as long as the shard stays, for it may
-# leave and come back before the reading ends; and the rows that are deleted by then, which a reading that begins from
-# now on brings only if they were written again.
+# A shard that is here when a reading begins. It has the rows under way: the same object as long as the shard stays, for
+# it may leave and come back before the reading ends. It also has the rows deleted by then, which come again only if
+# they were written again.
 _Stay = tuple[dict[Name, int], list[Name]]
 
 
@@ -46,7 +46,7 @@ class Inbox:
     """Takes in what other processes and the command line have left for the shards of this process.
 
     A row is deleted in the transaction that writes its result. Until then it is read again and again, so it is
-    remembered here and taken in once. A shard that ends here before leaves the row to the next owner.
+    remembered here and taken in once. If a shard ends here before that, the row is for the next owner.
     """
 
     def __init__(self, shared: SharedCollection, refresher: Refresher) -> None:
@@ -55,23 +55,22 @@ class Inbox:
         self._shards = refresher.collection.shards
         self._unsaved = refresher.collection.unsaved
         self._guard, self._count, self._clock = refresher.guard, refresher.count, refresher.clock
-        # Not the thread that loads and closes shards: what is handed over does not wait for these.
+        # Not the thread that loads and closes shards, so handed-over rows do not wait for these.
         self._aside = Aside(refresher.guard_beside)
         self.is_full = False
         self._read_at = -inf
-        # Of each shard the rows that were taken in, by the batch that deletes them; 0: their turn is to come.
+        # For each shard, the rows that were taken in, by the batch that deletes them; 0: they still wait.
         self._under_way: dict[int, dict[Name, int]] = {}
         self._deleted: dict[int, dict[Name, None]] = {}
 
     def begun(self, shard: int, rows: Sequence[Outgoing]) -> None:
         """Take in the rows that have waited for a shard, as its first work.
 
-        A shard that is given back ends its work first, so rows are taken in even if shards move faster than inboxes are
-        read.
+        A returned shard ends its work first, so rows are taken in even if shards move faster than inboxes are read.
         """
         self._under_way[shard], self._deleted[shard] = {}, {}
         self._arrived(shard, rows)
-        self._read_at = -inf  # the command line may have left a word, too
+        self._read_at = -inf  # the command line may have sent a command, too
 
     def ended(self, shard: int) -> None:
         """A shard is not here any more."""
@@ -79,11 +78,11 @@ class Inbox:
         self._deleted.pop(shard, None)
 
     def is_taking_in(self, shard: int) -> bool:
-        """Whether rows of a shard have been read, and their turn is to come."""
+        """Whether rows of a shard have been read and wait for their turn."""
         return 0 in self._under_way.get(shard, {}).values()
 
     def look(self, now: float) -> None:
-        """Take in what has come; a timer calls this some times a second."""
+        """Take in the rows that have come; a timer calls this several times a second."""
         self._aside.collect()
         if now - self._read_at >= _INTERVAL and self._shards.here:
             self._read_at = now
@@ -150,7 +149,7 @@ class Inbox:
             now, some = self._clock(), rows[start : start + _IN_ONE_STEP]
             done = [row.name for row in some if self._is_done(row, now)]
             for name in done:
-                self._unsaved.received(shard, *name, now)  # with what has come of it, in one transaction
+                self._unsaved.received(shard, *name, now)  # with their results, in one transaction
             under_way.update(dict.fromkeys(done, self._unsaved.number))
             for name in {row.name for row in some}.difference(done):
                 del under_way[name]

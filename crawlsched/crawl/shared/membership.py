@@ -24,38 +24,38 @@ __all__ = ["Membership"]
 
 logger = logging.getLogger(__name__)
 
-# After a failure, and while there is something to claim or to say, the next renewal comes sooner, seconds. So often,
-# too, this machine is asked whether the processes of others on it have ended.
+# After a failure, and while there is something to claim or to report, the next renewal comes sooner, seconds. In the
+# same rhythm this machine is asked whether processes of others on it have ended.
 _SOON = 0.3
 # Seconds from the end of another member's lease until its shards are claimed.
 _AFTER_ITS_LEASE = 0.02
-# So many shards are claimed at once; those of a member that died are loaded by all that are left.
+# How many shards are claimed at once; all members that are left load those of one that died.
 _CLAIMED_AT_ONCE = 16
 # Seconds for which a shard that could not be loaded is left to others.
 _AFTER_A_FAILURE = 15.0
-# Shards move to even out loads so long after the last move at the earliest; but one with less than this share of a
-# fair load joins still, and gets at once.
+# Seconds between two moves of shards that even out loads; but a member with less than this share of a fair load has
+# just joined, and gets shards at once.
 _BETWEEN_MOVES = 30.0
 _STILL_JOINS = 0.75
-# Of its shards a member gives away this share in one renewal, while the others go on.
+# The share of its shards that a member gives away in one renewal, while the others go on.
 _GIVEN_AT_ONCE = 0.25
-# So much is handed over between two renewals at most: a spider that begins with a million pages delays none.
+# The most rows handed over between two renewals: a spider that begins with a million pages delays none.
 _HANDED_OVER_AT_ONCE = 2_000
-# A process whose crawling thread says nothing for so long hangs, and leaves its shards to others.
+# A process whose crawling thread is silent for this time hangs, and leaves its shards to others.
 _LONGEST_SILENCE = 120.0
-# In its status a member says by this that it is about to end.
+# By this key of its status a member announces its end.
 _LEAVES = "leaves"
 # The share of the rate for a member without a loaded shard: its spider may have to log in first.
 _LEAST_WANTED = 0.02
 
 
 def _clock() -> float:
-    """Give seconds that go on while the machine sleeps, where the system counts them: leases end then, too."""
+    """Return a clock that goes on while the machine sleeps, where the system has one: leases end then, too."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 def _staying(seen: Seen) -> set[str]:
-    """Return the members that live and are not about to end, which are those that may have shards."""
+    """Return the members that live and do not end soon, which are those that may have shards."""
     return {token for token, member in seen.members.items() if seen.is_alive(token) and not member.status.get(_LEAVES)}
 
 
@@ -128,26 +128,26 @@ class Membership:
         self._thread.start()
 
     def fares(self, status: dict[str, Any]) -> None:
-        """Say how the crawl fares, which goes with each renewal; from the first time on silence is noticed."""
+        """Report how the crawl fares, which goes with each renewal; after the first report silence is noticed."""
         self.status = status
         self._heard_at = self._clock()
 
     def may_send(self, rate: float, shard: int | None = None) -> bool:
-        """Say whether a request may go out now, at this rate and for this shard (None: it is of none)."""
+        """Whether a request may go out now, at this rate and for this shard (None: it is of none)."""
         # In this order: a shard that was lost leaves `owned` before the deadline is put off.
         if self._clock() >= self.grant.deadline or rate > self.grant.rate * (1.0 + 1e-9):
             return False
         return shard is None or self.owned.get(shard, 0) > self._released.get(shard, 0)
 
     def mine(self) -> dict[int, int]:
-        """Return the shards that are ours, with their epochs, but for those that are being given back."""
-        # The answer to a renewal may be older than our word that we stop.
+        """Return our shards with their epochs, without those that are being given back."""
+        # A renewal's answer may be older than our message that we stop.
         return {shard: epoch for shard, epoch in self.owned.items() if epoch > self._released.get(shard, 0)}
 
     def publish(self, shard: int, token: str, n_pages: int, *, ready: bool = True) -> None:
-        """Tell the others of a shard: while it is ready, that is loaded and not given away, it gets a share."""
+        """Announce a shard to the others: while it is ready (loaded, and not given away), it gets a share."""
         if ready and shard not in self._ready:
-            self.status = {**self.status, "is_done": False}  # what was said last is not of this shard
+            self.status = {**self.status, "is_done": False}  # the last answer does not know this shard yet
         (self._ready.add if ready else self._ready.discard)(shard)
         self._published.append((shard, token, n_pages, ready))
         self._poked.set()
@@ -158,7 +158,7 @@ class Membership:
         self._poked.set()
 
     def stops(self, shard: int, epoch: int, *, failed: bool = False) -> None:
-        """A shard is not sent for any more, and will be given back; `failed`: it could not be loaded."""
+        """No more requests go out for a shard, and it will be given back; `failed`: it could not be loaded."""
         self._released[shard] = max(epoch, self._released.get(shard, 0))
         self._ready.discard(shard)
         if failed:
@@ -170,7 +170,7 @@ class Membership:
         self._poked.set()
 
     def leaves(self) -> None:
-        """Claim nothing any more, and let the others know; writing the shards down may take its time."""
+        """Claim nothing more, and let the others know; writing the shards down may take its time."""
         if not self.is_leaving:
             self.is_leaving = True
             self._heard_at = None
@@ -189,7 +189,7 @@ class Membership:
         self._poked.set()
         self._thread.join(timeout)
         try:
-            if not self._thread.is_alive():  # it waits for the database, and may be saying the same
+            if not self._thread.is_alive():  # it waits for the database, and may be writing the same
                 while not self._say():
                     pass
             self._shared.leave(self.token)
@@ -207,7 +207,7 @@ class Membership:
                 if self.failure is not None:
                     logger.warning("The grant is renewed again; nothing is lost.")
                     self.failure = None
-            except Exception as error:  # the database is away: by our own clock nothing goes out after a while
+            except Exception as error:  # the database is away: by our own clock sending stops after a while
                 if self.failure is None:
                     _complain("The grant, without which this process stops sending, cannot be renewed", error)
                 self.failure = in_words(error)
@@ -217,7 +217,7 @@ class Membership:
             self._poked.clear()
 
     def _wait(self, seconds: float) -> None:
-        """Wait for the next renewal: until there is something to say, or another process of this machine has ended."""
+        """Wait for the next renewal: until there is news, or another process of this machine has ended."""
         until = self._clock() + seconds
         while (left := until - self._clock()) > 0 and not self._poked.wait(min(left, _SOON)):
             if self.failure is None and self.seen is not None and self._ended(self.seen):
@@ -228,7 +228,7 @@ class Membership:
         return [token for token, member in seen.members.items() if seen.is_alive(token) and member.has_ended]
 
     def renew(self) -> float:
-        """Say that this member lives, and take over the answer; return in how many seconds to come again."""
+        """Announce that this member lives, and take over the answer; return the seconds until the next time."""
         if self._heard_at is not None and self._clock() - self._heard_at > _LONGEST_SILENCE:
             raise StoreError(
                 f"The crawl has done nothing for {_LONGEST_SILENCE:g} s (a callback that blocks?), and others take its "
@@ -259,18 +259,18 @@ class Membership:
         self._free(seen, set(claims).difference(self.owned))
         self._give_back()
         is_rising = answer.granted < wants * 0.99
-        # What this one may not use any more is free for others with the renewal after this one.
+        # With the renewal after this one, others may use what this process may not use any more.
         is_falling = answer.granted < said.using * 0.99
         is_moving = (is_rising or is_falling) and not self.paused_since
         if claims or self._is_given_some or not is_all_said or is_moving:
             return _SOON
-        # Who lives renews long before its lease ends, so one that is about to end is waited for.
+        # A living member renews long before its lease ends, so one whose lease is about to end is waited for.
         others = [member for token, member in seen.members.items() if token != self.token and seen.is_alive(token)]
         next_expiry = min((member.expires_at - seen.now for member in others), default=inf)
         return min(RENEWAL_INTERVAL, next_expiry + _AFTER_ITS_LEASE)
 
     def _free(self, seen: Seen, passed_by: set[int]) -> None:
-        """See to it that a shard whose owner is gone, and whose row is locked still, can be claimed."""
+        """Make a shard claimable whose owner is gone while its row is still locked."""
         for shard in passed_by & self._passed_by:
             owner = seen.shards[shard].member
             if owner is not None and not seen.is_alive(owner) and (n := self._shared.end_sessions(owner)):
@@ -278,7 +278,7 @@ class Membership:
         self._passed_by = passed_by
 
     def _give_back(self) -> None:
-        """Give back what this process is done with, again and again: nobody else may crawl it while we live."""
+        """Give back finished shards, again and again: nobody else may crawl them while we live."""
         for shard, epoch in self.owned.items():
             if self._done_with.get(shard, 0) >= epoch:
                 try:
@@ -287,7 +287,7 @@ class Membership:
                     logger.warning("The shard %d is not given back yet, which is tried again: %s", shard, error)
 
     def _try_to_say(self) -> bool:
-        """Say what there is to say; what cannot be written is no reason to lose the grant."""
+        """Write the news for others; failing to write them is no reason to lose the grant."""
         try:
             is_all_said, self._unsaid = self._say(), False
         except Exception as error:
@@ -297,7 +297,7 @@ class Membership:
         return is_all_said
 
     def _say(self) -> bool:
-        """Write down what the crawling thread wants the others to know; return whether that was all."""
+        """Write down the crawling thread's news for the others; return whether that was all."""
         while self._published:
             shard, token, n_pages, ready = self._published[0]
             self._shared.publish(shard, token, n_pages=n_pages, ready=ready)
@@ -329,13 +329,13 @@ class Membership:
         elif self._done is None or self._done[0] != found:
             self._done = (found, seen.now)
         elif all(member.renewed_at > self._done[1] for token, member in seen.members.items() if seen.is_alive(token)):
-            # Between what they said before and after that moment nobody has sent anything, and nothing was on its way
-            # at it: so nobody had anything to do at that moment, and nothing comes of nothing.
+            # Between their reports before and after that moment nobody has sent anything, and nothing was on its way at
+            # it. So at that moment nobody had anything to do, and no new work can come of that.
             self._shared.end_pass(since)
             self.pass_is_over = True
 
     def _all_done(self, seen: Seen) -> object | None:
-        """Return who has which shards, and has sent how much, if all shards are crawled and nobody has more to do."""
+        """Return who has which shards, and has sent how much, if all shards are crawled and no work is left."""
         alive = {token: member for token, member in seen.members.items() if seen.is_alive(token)}
         if not all(row.ready and row.member in alive for row in seen.shards.values()):
             return None
@@ -345,7 +345,7 @@ class Membership:
         return epochs, {token: member.status.get("dispatched") for token, member in alive.items()}
 
     def _decide(self, seen: Seen) -> list[int]:
-        """Reckon what everybody reckons alike: who should own what, and who gets how much. Return what to claim."""
+        """Divide shards and rate, as every member does alike; return what to claim."""
         owners = {
             shard: row.member if seen.is_alive(row.member) or row.member == self.token else None
             for shard, row in seen.shards.items()
@@ -379,7 +379,7 @@ class Membership:
     def _moving(
         self, held: dict[int, str], target: dict[int, str], weights: dict[int, float], members: set[str]
     ) -> dict[int, str]:
-        """Return the shards that their owners, which this gives, should give away now."""
+        """Return the shards that their owners (also returned) should give away now."""
         load = dict.fromkeys(members, 0.0)
         for shard, member in held.items():
             if member in load:

@@ -1,4 +1,4 @@
-"""SharedCrawl: what a crawl does besides where several processes crawl one collection."""
+"""SharedCrawl: the additional work where several processes crawl one collection."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ logger = logging.getLogger(__name__)
 
 # A grant below this is none.
 _LEAST_RATE = 1e-6
-# Renewals wait for the database for so long, and are then tried again; a lease is twice as long.
+# How long renewals wait for the database before they are tried again; a lease is twice as long.
 _ANSWER_WITHIN = 3.0
 _COUNTED_OVER = 60.0
 
 
 class SharedCrawl:
-    """A process among those that share a collection: its grant, its shards, and what is for the others.
+    """A process among those that share a collection: its grant, its shards, and its rows for the others.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class SharedCrawl:
     # -- opening and closing
 
     def open(self) -> None:
-        """Join those who share the collection, and load the shards that nobody has."""
+        """Join the processes that share the collection, and load the shards that nobody has."""
         settings, collection = self._refresher.settings, self._refresher.collection
         assert settings.collection is not None
         assert settings.shards is not None
@@ -106,7 +106,7 @@ class SharedCrawl:
             if self._membership.seen is None:
                 raise StoreError(f"The collection {self.shared.name!r} cannot be joined: {self._membership.failure}")
         except BaseException:
-            # Who does not crawl keeps no shard from the others.
+            # A process that does not crawl keeps no shard from the others.
             self._membership.leaves()
             self.close(self._refresher.clock())
             raise
@@ -126,12 +126,12 @@ class SharedCrawl:
 
     @property
     def _aims(self) -> dict[str, str]:
-        """What all processes have to agree on, for others to see."""
+        """Settings on which all processes have to agree, for others to see."""
         names = "crawl_value", "one_pass"
         return {name: str(getattr(self._refresher.settings, name)) for name in names}
 
     def _agree(self) -> None:
-        """Refuse to join processes that crawl by other aims: the rate is divided by what a crawl is worth to each."""
+        """Refuse to join processes with other aims: the rate is divided by the worth of a crawl to each process."""
         seen, mine = self.shared.look(), self._aims
         for member in seen.members.values():
             differ = [name for name in mine if member.status.get(name, mine[name]) != mine[name]]
@@ -165,7 +165,7 @@ class SharedCrawl:
     # -- what timers call
 
     def look(self, now: float) -> None:
-        """Follow the membership's newest renewal; a timer calls this some times a second."""
+        """Follow the membership's newest renewal; a timer calls this several times a second."""
         refresher, membership = self._refresher, self._membership
         self._aside.collect()
         self._adopt_rate(now)
@@ -198,7 +198,7 @@ class SharedCrawl:
 
     @property
     def rate(self) -> float:
-        """What may be sent, requests per second; hardly anything where there is no grant."""
+        """The rate at which requests may be sent, per second; nearly 0 without a grant."""
         return max(self._rate, _LEAST_RATE)
 
     @property
@@ -227,11 +227,11 @@ class SharedCrawl:
         }
 
     def _demand(self) -> str | None:
-        """Return what this process would make of more or less of the rate, for the pages that it has by now."""
+        """Return what this process would gain or lose by more or less of the rate, for its present pages."""
         plan, n_pages = self._refresher.planner.plan, len(self._refresher.collection.index)
         if plan is None:
             return None
-        # New pages of a host that may be asked only so often make no demand beyond what it allows.
+        # New pages of a host with a limit make no demand beyond what it allows.
         return written_curve(plan.demand, plan.n_pages, n_pages - plan.n_held)
 
     def _is_done(self, now: float) -> bool:
@@ -242,7 +242,7 @@ class SharedCrawl:
         return refresher.nothing_is_left(now) and not refresher.collection.unsaved_for(now)
 
     def heartbeat(self) -> None:
-        """Say of each shard what its next owner has to know; that the process lives is said with each renewal."""
+        """Report of each shard what its next owner has to know; each renewal reports that the process lives."""
         said = self._said_of_shards()
         self._aside.run("the heartbeat", lambda: self.shared.beat(said))
 
@@ -257,7 +257,7 @@ class SharedCrawl:
 
     @property
     def is_full(self) -> bool:
-        """Whether too much waits, for any shard, to find more."""
+        """Whether so much waits, for any shard, that nothing more should be found."""
         return self._inbox.is_full
 
     @property
@@ -274,7 +274,7 @@ class SharedCrawl:
         self._aside.run("setting the bandwidth", lambda: self.shared.set_rate(bandwidth))
 
     def hand_over(self, asked: PageRequest, now: float) -> AdmissionResult:
-        """The spider asks for a page of a shard that is not here: whoever has it gets the request."""
+        """The spider asks for a page of a shard that is not here: its owner gets the request."""
         refresher = self._refresher
         shard = refresher.collection.shards.of_page(asked.found_on) if asked.found_on >= 0 else None
         of = None if shard is None else shard.number
@@ -286,12 +286,13 @@ class SharedCrawl:
         if of is None:
             self._membership.hand_over(row)
         else:
-            # With what the visit has taught, so that a crash loses both and the visit is made again, or neither.
+            # Written with what the visit has taught: after a crash both are there, or both are lost and the visit is
+            # made again.
             refresher.collection.unsaved.outgoing(of, row, now)
         return AdmissionResult.ELSEWHERE
 
     def _hand_on(self, batch: Batch, now: float) -> None:
-        """Hand on what was found for a shard that was lost before it was written: the visit that found it may be."""
+        """Hand on the finds for a lost shard that are not written yet: their visit may be written."""
         for new in batch.new_pages.values():
             if new.variant is None:
                 data = batch.templates.get(new.template or b"")

@@ -28,10 +28,9 @@ class OwnPrecision:
 
     Notes
     -----
-    The precision of a page is drawn from what its source, or the group of pages that it is in, is known to have:
-    Beta(4 m, 4 (1 - m)) for a mean m, which so counts for four announcements. Visits make it Beta(4 m + true,
-    4 (1 - m) + false), as `judged` does. Kept without m, so that what is newly learned of the source applies to all its
-    pages at once.
+    The precision of a page is drawn from that of its source or group: Beta(4 m, 4 (1 - m)) for a mean m, which thus
+    counts for four announcements. Visits make it Beta(4 m + true, 4 (1 - m) + false), as `judged` does. Kept without m,
+    so that new knowledge of the source applies to all its pages at once.
 
     The noisy-signals paper has a precision for each page. On histories it gains nothing (docs/notes/learning.md).
     """
@@ -68,7 +67,7 @@ class OwnPrecision:
         return dict(zip(COLUMNS, found.T, strict=True))
 
     def load(self, pages: IndexArray, columns: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Set pages to columns from a store; where none of them was ever announced that takes no memory."""
+        """Set pages to columns from a store; if none of them was ever announced, that takes no memory."""
         if all(name in columns for name in COLUMNS):
             counts = np.column_stack([columns[name] for name in COLUMNS])
             rows = np.flatnonzero(counts.any(axis=1))
@@ -78,7 +77,7 @@ class OwnPrecision:
                 self.counts[pages[rows]] = counts[rows]
 
     def betas(self, pages: IndexArray, of_source: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return how many true and false announcements the evidence on each page's next announcement amounts to.
+        """Return each page's true and false announcements, as far as the evidence on its next one counts for.
 
         `of_source` is the weight of one announcement of its source, in nats, on average over the source's pages.
         """
@@ -114,7 +113,7 @@ class Announcements:
         return not (self._pages.n_signals.item(page) or self._pages.further.item(page))
 
     def counted(self, pages: IndexArray) -> FloatArray:
-        """Count the announcements since the last crawl, where what each is worth is known for certain."""
+        """Count the announcements since the last crawl, where the worth of each is known for certain."""
         n: FloatArray = self._pages.n_signals[pages].astype(np.float64)
         several = np.flatnonzero(self._pages.further[pages])
         if several.size:
@@ -161,7 +160,7 @@ class Announcements:
     def signals(self, pages: IndexArray) -> tuple[FloatArray, FloatArray]:
         """Return signal rates (per second) and signal weights (nats); both are 0 where signals are no evidence.
 
-        Rates are counted per page: a page whose source has never announced it is worth as much as without the source.
+        Rates are counted per page: a source that has never announced a page does not change its worth.
         """
         rate, weight, _ = self.known(pages)
         return rate, weight
@@ -206,7 +205,7 @@ class Announcements:
     def gathered(self, pages: IndexArray) -> FloatArray:
         """Return rates and weights as `signals`, and evidence since the last crawl, nats; shape (3, n)."""
         columns, found = self._pages, np.zeros((3, pages.size))
-        # Few pages have ever been announced; of the others nothing counts but their changes.
+        # Few pages have ever been announced; for the others only their changes count.
         rows = ((columns.n_signals_total[pages] > 0) | (columns.further[pages] > 0)).nonzero()[0]
         if rows.size:
             rate, weight, heard = self.known(pages[rows])

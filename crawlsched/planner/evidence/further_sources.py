@@ -14,7 +14,7 @@ from crawlsched.pages import Pages
 __all__ = ["MOST_SIGNALS", "MOST_SOURCES", "FurtherSources", "Heard"]
 
 
-#: This number of sources counts for one page; the others are ignored.
+#: This many sources count for one page; others are ignored.
 MOST_SOURCES = 8
 _NEVER = -np.inf
 #: No more announcements since a visit are counted.
@@ -62,8 +62,8 @@ class FurtherSources:
 
     Notes
     -----
-    The first row of a chain is that of the page's first source; of it only `n_heard` and `signalled_at` count, by which
-    announcements of the same change are recognised.
+    The first row of a chain is that of the page's first source. Of it only `n_heard` and `signalled_at` count, which
+    show whether announcements are of the same change.
     """
 
     def __init__(self, pages: Pages) -> None:

@@ -11,9 +11,9 @@ from crawlsched.planner.evidence.further_sources import MOST_SIGNALS, FurtherSou
 
 __all__ = ["SignalCounts"]
 
-# Announcements that come together this many times as often as they would by chance are of the same changes.
+# Announcements that coincide this many times as often as by chance are of the same changes.
 _LIFT = 2.0
-# Before a pair of sources has been compared it is taken for one that announces the same; a few chances undo that.
+# A pair of sources that was never compared counts as announcing the same changes; a few chances undo that.
 _FIRST = (1.0, 0.25)
 # Comparisons are remembered up to this number of coincidences, expected by chance or seen.
 _REMEMBERED = 200.0
@@ -26,10 +26,10 @@ class SignalCounts:
     -----
     Announcements of several sources add up, κ_1 n_1 + κ_2 n_2, where each change is announced by one of them at most.
     Where two announce the same change, counting both would be wrong. Two announcements of a page are of the same change
-    if neither source can have had it earlier: the second source, read at a time `at` and before that at `since`, and
-    the first announced it after `since`; and if the two sources come together clearly more often than by chance.
-    Such a pair counts once, for the source whose announcements are worth more; not at all, if a visit
-    came in between and has seen the change.
+    if two things hold. Neither source can have had it earlier: the second, read at `at` and before that at `since`, and
+    the first announced it after `since`. And the two coincide clearly more often than by chance. Such a pair counts
+    once, for the source whose announcements are worth more; not at all, if a visit came in between and has seen the
+    change.
     """
 
     def __init__(self, pages: Pages, further: FurtherSources, announcements: Announcements) -> None:
@@ -53,7 +53,7 @@ class SignalCounts:
             self._further.cover(others, source, now)
 
     def take(self, rows: IndexArray, source: int, at: float, since: float) -> IndexArray:
-        """Count an announcement for each of some pages; return those whose crawl value has to be reckoned anew.
+        """Count an announcement for each of some pages; return those whose crawl value has to be computed anew.
 
         The announcements were read at `at`, and may have been there since `since`.
         """
@@ -90,7 +90,7 @@ class SignalCounts:
         if not twins:
             self._further.count(page, source, 1)
             return
-        # Those twins that a visit has not seen yet; none are left if it has seen them all, and so this change, too.
+        # Those twins that no visit has seen yet; none are left if a visit has seen them all, and so this change, too.
         counted = [twin for twin in twins if twin.n_signals]
         least = min(counted, key=lambda twin: self._weight(page, twin.source), default=None)
         if least is not None and self._weight(page, least.source) < self._weight(page, source):

@@ -17,16 +17,16 @@ __all__ = ["PICKS_A_SLICE", "PLAN_SLICE", "SLICE", "InForce", "Work"]
 #: Work between picks: each step gets the time, and returns whether there is more to do.
 Work = deque[Callable[[float], bool]]
 
-#: So many pages that were announced are worked on between two picks: a millisecond or two, and what they leave
-#: to be done by the turns that follow, which have to look at those that wake, stays within a few more.
+#: How many announced pages are worked on between two picks: a millisecond or two. The turns that follow have to look at
+#: those that wake, which stays within a few milliseconds more.
 SLICE = 128
-#: So many pages are placed by a plan between two picks, and the next ones wait for so many picks: a crawl at its
-#: ceiling loses a tenth by it, and not half. All are in a hundredth of the time in which each could be crawled, and
-#: few pages sooner: so few picks could make up for those that are made meanwhile.
+#: A plan places this many pages between two picks, and the next ones wait for this many picks: so a crawl at its
+#: ceiling loses a tenth, and not half. All pages are placed in a hundredth of the time of one round. Few pages are
+#: placed sooner, since few picks could make up for those made meanwhile.
 PLAN_SLICE, PICKS_A_SLICE = 1024, 8
-# Where picks are rarer they wait for so many seconds: slices take a tenth of the time then, too.
+# Where picks are rarer, the next slice waits for these seconds: slices take a tenth of the time then, too.
 _SECONDS_A_SLICE = 0.02
-# No newer plan comes for so many times as long as the last one took to place all pages, minutes among millions.
+# A newer plan waits this many times as long as the last one took to place all pages, which is minutes among millions.
 _TIMES_IT_TOOK = 4.0
 
 

@@ -15,8 +15,8 @@ from crawlsched.columns.array_types import FloatArray, IndexArray
 __all__ = ["DOUBT", "LIKELIHOOD_POWER", "Parameters", "SignalGroups"]
 
 
-# Of pages of one source (its number) on one site (the host's): nats per announcement, announcements per second and
-# page, and from how many visits after an announcement this was learned.
+# For pages of one source (by number) on one site (by host): nats per announcement, announcements per second and page,
+# and from how many visits after an announcement this was learned.
 _SignalGroup = tuple[int, int, float, float, int]
 
 
@@ -70,7 +70,7 @@ class SignalGroups:
 
     @classmethod
     def from_list(cls, data: Iterable[Sequence[Any]], host_number: Callable[[str], int] | None = None) -> Self:
-        """Return what `to_list` made plain; without a way from names to numbers, named hosts are left out."""
+        """Return what `to_list` made plain; without a function from names to numbers, named hosts are left out."""
         groups = []
         for source, host, *rest in data:
             number = host if isinstance(host, int) else None if host_number is None else host_number(host)
@@ -79,10 +79,10 @@ class SignalGroups:
         return cls(groups)
 
 
-#: How much fast rates are doubted in crawl values: their weight is divided by this power of rate / even rate.
+#: How much crawl values doubt fast rates: their weight is divided by this power of rate / even rate.
 DOUBT = 0.5
-#: Power to which the likelihood of a page's own visits is taken. Real pages change in bursts: one that was found
-#: changed is not as likely to have changed again as a Poisson page would be, and Bayes' rule learns too much of it.
+#: Power to which the likelihood of a page's own visits is taken. Real pages change in bursts: a page that was found
+#: changed is less likely to have changed again than a Poisson page, and Bayes' rule learns too much from it.
 LIKELIHOOD_POWER = 0.7
 
 

@@ -46,16 +46,16 @@ class Snapshot:
     signalled_hosts: npt.NDArray[np.int32]
     n_signals_total: FloatArray
     signalled_for: FloatArray
-    n_held: int = 0  # how many have not, of hosts that let themselves be asked only so often
+    n_held: int = 0  # how many have not, on hosts with a limit of their own
 
 
 Visits = Mapping[str, npt.NDArray[Any]]
 
-#: Announcements a second and page before the first plan: one in a year. A page is worth a visit for as long as
-#: its next change is away, so that a rate which is too high keeps visits from the pages that were announced.
+#: Announcements a second and page before the first plan: one in a year. A visit is worth as much as the time to the
+#: page's next change: a rate that is too high keeps visits from announced pages.
 FIRST_SIGNAL_RATE = 1 / 31_557_600
-# What is known of a source's rate of announcements before the first, one in a day, counts for so many; and of a site's,
-# which is that of its source.
+# A source's rate of announcements is one in a day before the first, which counts for this many; a site's is that of its
+# source.
 _ANNOUNCEMENTS_AT_FIRST = 0.01
 _ANNOUNCEMENTS_OF_THE_SOURCE = 1.0
 
@@ -119,9 +119,8 @@ def _rate_of_site(snapshot: Snapshot, source: int, host: int, of_source: float) 
 
 def _signal_rates(snapshot: Snapshot, n_sources: int) -> FloatArray:
     rates = np.full(n_sources + 1, FIRST_SIGNAL_RATE)
-    # A hundredth of an announcement in some minutes keeps a source which has never announced anything from a rate of 0,
-    # and is nothing beside the first real announcements, in a collection that is a minute old as in one that is years
-    # old.
+    # A hundredth of an announcement in some minutes keeps a new source from a rate of 0. It is nothing beside the first
+    # real announcements, in a young collection as in an old one.
     counted = np.bincount(snapshot.sources, snapshot.n_signals_total, n_sources) + _ANNOUNCEMENTS_AT_FIRST
     time = np.bincount(snapshot.sources, snapshot.signalled_for, n_sources) + _ANNOUNCEMENTS_AT_FIRST * DAY
     rates[:n_sources] = counted / time
@@ -130,14 +129,14 @@ def _signal_rates(snapshot: Snapshot, n_sources: int) -> FloatArray:
     return rates
 
 
-# A host needs so many visited pages in the sample for a prior of its own; at most so many hosts get one.
+# A host needs this many visited pages in the sample for a prior of its own; at most this many hosts get one.
 _LEAST_GROUP = 30
 _MOST_GROUPS = 512
 #: Pages from which the demand curve is estimated, and its thresholds per factor of 10.
 DEMAND_SAMPLE = 4096
 _DEMAND_POINTS_PER_DECADE = 10
-# Matrix products of so many operations are not shared among threads by OpenBLAS, which would let them spin for as long
-# again as they have worked, on processors that the crawl beside could use.
+# OpenBLAS does not share matrix products of this number of operations among threads. Otherwise its threads would spin
+# on after their work, on processors that the crawl beside could use.
 _LARGEST_PRODUCT = 250_000
 
 
@@ -164,7 +163,7 @@ class Plan:
     demand: FloatArray  # rows (threshold, crawls per second wanted at it); shape (D, 2)
     # What announcements are worth on sites that have evidence of their own.
     signal_groups: SignalGroups = field(default_factory=SignalGroups)
-    n_held: int = 0  # pages that were not visited yet, and whose hosts' limits are what keeps them from that
+    n_held: int = 0  # pages that were not visited yet because of their hosts' limits
 
     def parameters(self, rates: FloatArray) -> Parameters:
         """Return the plan as crawl values need it; ValueError if it was made for another grid than `rates`."""
@@ -200,7 +199,7 @@ class Plan:
         )
 
     def of_hosts(self, are_meant: Callable[[int], bool]) -> Self:
-        """Return the plan with what it says of these hosts, and of all together, and of no others."""
+        """Return the plan with its statements about these hosts, and about all together, and no others."""
         rows = [row for row, host in enumerate(self.group_hosts) if are_meant(host)]
         return replace(
             self,
@@ -250,7 +249,7 @@ def plan(
 ) -> Plan:
     """Learn from all pages: population priors, what signals are worth, the threshold and the demand curve.
 
-    What nothing is known about stays as the plan `previous` has it.
+    Where nothing is known, the plan `previous` stays.
 
     Parameters
     ----------
@@ -323,9 +322,9 @@ def _demand(snapshot: Snapshot, parameters: Parameters, bandwidth: float) -> tup
     lowest = float((importance * np.vecdot(likelihood, gain[grid.elapsed.searchsorted(1.0)])).min())
     decades = max(1, int(np.ceil(np.log10(highest / max(lowest, highest * 1e-12)))))
     levels = np.geomspace(highest, highest * 10.0**-decades, decades * _DEMAND_POINTS_PER_DECADE)
-    # How often each page is crawled is how soon it reaches the threshold; those that never do are not crawled.
+    # How soon a page reaches the threshold says how often it is crawled; pages that never do are not crawled.
     rate_of_cell = np.append(1 / grid.elapsed, 0.0)
-    # What pages of a host want that has no limit is added up in row 0; the others' pages want together what it allows.
+    # Row 0 adds up what pages of hosts without a limit want; pages of another host want together what its limit allows.
     limits = snapshot.host_limits[chosen]
     is_limited = np.isfinite(limits)
     _, first, number = np.unique(snapshot.hosts[chosen[is_limited]], return_index=True, return_inverse=True)

@@ -23,7 +23,7 @@ COLUMNS = ("change_rate", "change_rate_low", "change_rate_high", "expected_fresh
 
 
 def readable(planner: Planner, pages: npt.ArrayLike, now: float) -> dict[str, FloatArray]:
-    """Return what is known of pages, nan where nothing is.
+    """Return what is known of pages, nan for what is not known.
 
     Returns
     -------
@@ -76,20 +76,20 @@ def estimates(planner: Planner, rows: IndexArray, now: float) -> dict[str, Float
 _MOST_ANNOUNCED = 24
 # Seconds.
 _FOR_EVER = 1e10
-# Pages go at these shares of the threshold, as likely at one as at another: what else waits differs from slot to slot.
+# Pages go at these shares of the threshold, each as likely as another: other waiting pages differ from slot to slot.
 _SHARES = np.linspace(0.65, 1.2, 12)
 # Waits that are compared: their number in a decade, and the first one in seconds.
 _A_DECADE, _SHORTEST = 10, 0.1
-# Waits that are likely within so little of the best one are as good.
+# Waits that are nearly as likely as the best one, within this share, are as good.
 _AS_LIKELY = 0.01
 
 
 def explain(planner: Planner, page: int, now: float) -> dict[str, Any]:
     """Return why a page is crawled when it is.
 
-    Seconds and rates per second; times are POSIX seconds, inf for never. ``likely_time`` is the time such that the next
-    visit is likeliest to take 0.3 to 3 times as long, limits aside, if announcements come as often as they have; at
-    most ``wake_time``, and that where it is as good as any other.
+    Seconds and rates per second; times are POSIX seconds, inf for never. Limits aside, and if announcements come as
+    often as before, the next visit is likeliest to take 0.3 to 3 times ``likely_time``; it is at most ``wake_time``,
+    and equal to it where that is as good as any other.
     """
     now, rows = planner.at(now), planner.rows(page)
     pages, frontier = planner.pages, planner.frontier
@@ -123,7 +123,7 @@ def explain(planner: Planner, page: int, now: float) -> dict[str, Any]:
 
 
 def _learned_from(planner: Planner, page: int) -> str:
-    """Say what the precision was learned from; for a page that several sources cover, of its first one."""
+    """Return what the precision was learned from; for a page with several sources, that of its first one."""
     groups = planner.in_force.parameters.signal_groups
     return "site" if groups.rows(planner.pages.source[[page]], planner.pages.host[[page]])[0] >= 0 else "source"
 

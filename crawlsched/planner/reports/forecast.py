@@ -13,15 +13,15 @@ from crawlsched.planner.planner import Planner
 
 __all__ = ["forecast"]
 
-# The next pages are chosen among this multiple of their number, those that are likeliest to go now.
+# The next pages are chosen among this multiple of their number: those that are likeliest to go now.
 _CANDIDATES = 8
 
 
 def forecast(planner: Planner, now: float, n: int, pause: Callable[[int], float] = lambda host: 0.0) -> IndexArray:
     """Return at most `n` pages in the order they go in, if nothing is announced or found meanwhile.
 
-    First those that go out of turn, then new pages in their share of the slots, and those that will be worth most when
-    half of the others have gone; each when its host may be asked.
+    Pages out of turn come first, then new pages in their share of the slots. Then come those that will be worth most
+    when half of the others have gone; each when its host may be asked.
 
     Parameters
     ----------

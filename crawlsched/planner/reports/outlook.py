@@ -15,7 +15,7 @@ from crawlsched.planner.planner import Planner
 
 __all__ = ["Outlook", "known_fresh", "prospects", "wanted"]
 
-# Of these states a fresh copy is wanted. What is gone or moved has none to be had.
+# In these states a fresh copy is wanted. A page that is gone or moved has none.
 _WANTED = (NEW, LIVE, ERROR)
 
 
@@ -41,7 +41,7 @@ def prospects(planner: Planner, pages: npt.NDArray[np.intp], now: float) -> tupl
     return surplus, fresh
 
 
-# Crawl values at which sums are kept: of any importance, and from a moment after a crawl to years.
+# Crawl values at which sums are kept: for any importance, and from a moment after a crawl to years.
 _LEVELS: FloatArray = np.geomspace(1e-12, 1e20, 32 * 16 + 1)
 _LOG_LEVELS: FloatArray = np.log(_LEVELS)
 # Elapsed times that are looked at, in mean intervals between two crawls of a page: eight per factor of 10.
@@ -68,13 +68,13 @@ class Outlook:
     noisy-signals paper derives Lemma 4, without knowing the rates. Both integrals are sums over cells (τ, n), and
     sorting the cells by value gives them for all thresholds at once.
 
-    A change that comes at τ, nobody announcing it, is seen within X if V(τ + X, N(τ)) ≥ Λ, and one that is announced if
-    V(τ + X, N(τ) + 1) ≥ Λ: announcements that come in the X seconds after are left out, so that a little more are seen
-    in time. Changes come at all times alike: of those of a cycle C - ∫ P(V(τ + X, N(τ)) < Λ) dτ by their rate.
+    A change at τ that nobody announces is seen within X if V(τ + X, N(τ)) ≥ Λ, and an announced one if V(τ + X, N(τ) +
+    1) ≥ Λ. Announcements in the X seconds after it are left out, so in truth a few more are seen in time. Changes come
+    evenly in time: of those of a cycle, C - ∫ P(V(τ + X, N(τ)) < Λ) dτ by their rate.
 
-    Pages without a copy count as if they had one: first copies have a share of the slots of their own.
-    What is known stays as it is: a crawl that goes on learning does a little better, and announcements within
-    `signal_delay` of a crawl count as if they had been taken. Hosts' limits are left out.
+    Pages without a copy count as if they had one: first copies have a share of the slots of their own. The present
+    knowledge stays: a crawl that goes on learning does a little better, and announcements within `signal_delay` of a
+    crawl count as if they had been taken. Hosts' limits are left out.
 
     Examples
     --------
@@ -117,7 +117,7 @@ class Outlook:
         importance = planner.pages.importance[pages].astype(np.float64)
         self._importance += each * float(importance.sum())
         self._pages += each * pages.size
-        # Crawled in turn, whatever is announced, all changes of a page are alike.
+        # If pages are crawled in turn, whatever is announced, all changes of a page are alike.
         change_rates = planner.posterior.rates[:, np.newaxis] + cells.change_rates[1][:, np.newaxis, np.newaxis]
         in_turn = page_freshness(1.0 / np.maximum(self._edges, 1e-9), change_rates)
         in_turn = (planner.values.weights(pages)[:, :, np.newaxis] * in_turn).sum(axis=1)
@@ -144,7 +144,7 @@ class Outlook:
         """Return the freshness that a bandwidth gives, 0 to 1; more than can be put to use changes nothing."""
         wanted, fresh = self.curve
         if bandwidth < wanted[0]:
-            # The longest crawl interval asks for more than there is, and who waits longest goes first.
+            # The longest crawl interval asks for more than there is, so the page that has waited longest goes first.
             return self.freshness_in_turn(bandwidth)
         return float(np.interp(bandwidth, wanted, fresh))
 
@@ -165,7 +165,7 @@ class Outlook:
             return float(np.inf)
         at = int(reached.searchsorted(aim))
         if at == 0:
-            # Less than what the longest interval asks for: see `freshness`.
+            # Below what the longest interval asks for: see `freshness`.
             return float(min(wanted[0], in_turn))
         share = (aim - reached[at - 1]) / (reached[at] - reached[at - 1])
         return float(wanted[at - 1] + share * (wanted[at] - wanted[at - 1]))
@@ -212,7 +212,7 @@ class _Cells:
                 then = planner.crawl_values.supposing(pages[rows], -later, counts + further, 0.0)
                 then[later < shortest[rows]] = 0.0
                 self._then.append(then)
-        # How long a copy is fresh until a time, if nothing were announced: the mean of (1 - exp(-α τ))/α.
+        # The mean of (1 - exp(-α τ))/α: how long a copy is fresh until a time, if nothing were announced.
         halves = np.interp(np.arange(2 * edges.size - 1) / 2, np.arange(edges.size), edges)
         fresh_until = weights @ (-np.expm1(-np.outer(rates, halves)) / rates[:, np.newaxis])
         each, later = np.diff(fresh_until[:, ::2]), fresh_until[:, 2::2] - fresh_until[:, 1::2]
@@ -264,7 +264,7 @@ def _cells_of(signal_rate: FloatArray, edges: FloatArray) -> tuple[IndexArray, I
     return cell // (edges.size - 1), cell % (edges.size - 1), counts.ravel()[matters], probability.ravel()[matters]
 
 
-# So many are counted one by one; more come in such numbers that five stand for all.
+# How many signals are counted one by one; for larger numbers five nodes stand for all.
 _COUNTED = 24
 _MANY = 9.0
 _LEAST_PROBABILITY = 1e-5

@@ -1,8 +1,8 @@
 """Figures: the papers' figures and tables, simulated anew.
 
-A figure is a `Figure`: its settings as printed, how it is simulated, how it is drawn. What the papers claim of them is
-tested (tests/papers).
-Each module holds figures of one arrangement in a tuple ``FIGURES``; `FIGURES` here has them all by name.
+A figure is a `Figure`: its settings as printed, how it is simulated, how it is drawn. The papers' claims about them are
+tested (tests/papers). Each module holds figures of one arrangement in a tuple ``FIGURES``; `FIGURES` here has them all
+by name.
 """
 
 from crawlsched.simulation.figures import (

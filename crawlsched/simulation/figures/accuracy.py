@@ -66,7 +66,7 @@ def _of(*policies: str) -> Accuracies:
 
 
 def _with_delay(history: History, horizon: float, rng: np.random.Generator) -> dict[str, float]:
-    """Run GREEDY-NCIS with announcements at once and with delay, and with those soon after a crawl discarded."""
+    """Run GREEDY-NCIS with prompt and with late announcements, and without those soon after a crawl."""
     assert history.signal_rows is not None
     assert history.signal_times is not None
     times = history.signal_times + rng.poisson(DELAY, history.signal_times.size) / BANDWIDTH
@@ -76,12 +76,12 @@ def _with_delay(history: History, horizon: float, rng: np.random.Generator) -> d
         "GREEDY": crawl_by("GREEDY", history, horizon).freshness,
         NO_DELAY: crawl_by("GREEDY-NCIS", history, horizon).freshness,
         "GREEDY-NCIS": crawl_by("GREEDY-NCIS", late, horizon).freshness,
-        # Announcements arrive at slots. Those until 5 slots after a crawl are discarded, and none of the 6th.
+        # Announcements arrive at slots. Announcements until 5 slots after a crawl are discarded, from the 6th on none.
         "GREEDY-NCIS-D": crawl_by("GREEDY-NCIS", late, horizon, signal_delay=(DISCARDED + 0.5) / BANDWIDTH).freshness,
     }
 
 
-# -- what the paper claims of figures 2, 3, 4 and 8
+# -- the paper's claims about figures 2, 3, 4 and 8
 
 
 def _figure(
@@ -107,7 +107,8 @@ CORRUPTIONS = (0.0, 0.1, 0.2)
 POLICIES_5 = ("GREEDY", "GREEDY-CIS+", "GREEDY-NCIS")
 # Pages that announce well: their number among all, and what they weigh (section 2: 26.4 % of the importance).
 LABELLED, LABELLED_WEIGHT = 0.05, 0.264
-# The paper's data cannot be had. Its upper twentieths begin where GREEDY-CIS+ has its thresholds: 0.7 and 0.6.
+# The paper's data cannot be had. The upper twentieths of these distributions begin at the thresholds of GREEDY-CIS+:
+# 0.7 and 0.6.
 PRECISION, RECALL = beta(1.5, 3.0), beta(1.0, 3.2)
 CHANGE_RATE, IMPORTANCE = lognormal(0.05, 1.5), lognormal(1.0, 1.0)
 # Draws that stand for the paper's histograms.
@@ -155,7 +156,7 @@ def corrupted(history: History, share: float, noise: FloatArray) -> History:
     true = recall * change_rate
     precision = np.divide(true, true + false, out=np.ones_like(true), where=true + false > 0)
     precision, recall = ((1.0 - share) * x + share * xi for x, xi in zip((precision, recall), noise, strict=True))
-    # What nobody mixes noise into stays as it was, to the last bit.
+    # Numbers without noise stay as they were, to the last bit.
     false = false if share == 0.0 else _false_signal_rate(change_rate, precision, recall)
     return replace(history, recall=recall, false_signal_rate=false)
 
@@ -168,7 +169,7 @@ def _corruptions(settings: Settings, n_pages: int, rng: np.random.Generator, rep
     for share in CORRUPTIONS:
         believed = corrupted(history, share, noise)
         for policy in POLICIES_5:
-            # GREEDY knows of no announcements: nothing that it knows is corrupted.
+            # GREEDY knows of no announcements, so nothing that it knows is corrupted.
             found[policy, share] = (
                 found[policy, CORRUPTIONS[0]]
                 if policy == "GREEDY" and share != CORRUPTIONS[0]
@@ -186,7 +187,7 @@ FIGURES = (
     _figure(2, "accuracy of GREEDY and LDS without announcements", Instances(), _of("GREEDY", "LDS"), (BASELINE,)),
     _figure(
         3,
-        "accuracy of GREEDY and GREEDY-CIS where some changes are announced and no announcement is false",
+        "accuracy of GREEDY and GREEDY-CIS where no announcement is false",
         TRUE_SIGNALS,
         _of("GREEDY", "GREEDY-CIS"),
         (BASELINE, "GREEDY"),
@@ -202,7 +203,7 @@ FIGURES = (
     Figure(
         "noisy-signals-5",
         PAPER,
-        "accuracy where precision and recall, as in the real world, are known wrongly",
+        "accuracy where precision and recall are known wrongly",
         Settings(10, (100_000,), 200.0),
         repeated(("pages", "corruption", "policy"), _corruptions),
         drawn(Panel({"accuracy": "o-"}, "corruption", ("policy",), each="pages")),
@@ -218,7 +219,7 @@ FIGURES = (
     ),
     _figure(
         8,
-        "accuracy of GREEDY-NCIS with announcements that come late, and of GREEDY-NCIS-D which discards some",
+        "accuracy of GREEDY-NCIS and GREEDY-NCIS-D with late announcements",
         SIGNALS,
         _with_delay,
         (BASELINE, NO_DELAY),

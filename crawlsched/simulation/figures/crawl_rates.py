@@ -64,7 +64,7 @@ def _dots(n_pages: int, instance: int, quantity: str, policy: str, values: Float
 
 
 def values_of(table: Table, quantity: str, n_pages: Label, policy: str = "") -> FloatArray:
-    """Return what belongs to each dot of a panel."""
+    """Return the data of each dot of a panel."""
     return np.array([row.mean for row in table.some(quantity, pages=n_pages, policy=policy)])
 
 
@@ -102,7 +102,7 @@ def _figure(
 LOW, HIGH = 100.0, 150.0
 # The bandwidth rises at time 133 and falls at 266 of 400.
 RISE, FALL = 133 / 400, 266 / 400
-# Accuracy is that of the time of the last 1000 crawls.
+# Accuracy is taken over the time of the last 1000 crawls.
 CRAWLS = 1000
 STEPS = 400
 CHANGING = "100, 150, 100"
@@ -140,7 +140,7 @@ def accuracies(history: History, horizon: float, bandwidths: Sequence[float], ti
     rows, crawled, _ = crawl(history, window, _slots(horizon, bandwidths), arm)
     copies, begins, ends = fresh_spans(history, window, rows, crawled)
     weights = history.importance[copies]
-    # The window of the last 1000 crawls begins with the first of them; where there are fewer, with the start.
+    # The window of the last 1000 crawls begins with the first of them; with fewer crawls, at the start.
     earlier = crawled.searchsorted(times, side="right") - CRAWLS
     since = np.where(earlier >= 0, crawled[np.maximum(earlier, 0)], 0.0)
     fresh = _fresh_until(times, begins, ends, weights) - _fresh_until(since, begins, ends, weights)
@@ -201,7 +201,7 @@ FIGURES = (
     ),
     _figure(
         14,
-        "crawl rates of GREEDY, GREEDY-CIS and GREEDY-NCIS by page where some announcements are false",
+        "crawl rates of three policies where some announcements are false",
         SIGNALS,
         ("GREEDY", "GREEDY-CIS", "GREEDY-NCIS"),
         (100, 300),

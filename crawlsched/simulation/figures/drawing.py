@@ -30,7 +30,7 @@ class Panel:
     each: str = ""  # a label whose values are panels of their own
     where: Mapping[str, Label] = field(default_factory=dict)  # what other labels have to be
     spread: str = ""  # a quantity that holds standard deviations: the band is 95 % of a normal distribution
-    # Values on the horizontal axis that are horizontal lines instead. What stands at infinity is one anyway.
+    # Values on the horizontal axis that are horizontal lines instead. A value at infinity is such a line anyway.
     levels: tuple[Label, ...] = ()
     level: float | None = None  # a dotted horizontal line
     axes: Mapping[str, Any] = field(default_factory=dict)  # what ``axes.set`` takes

@@ -138,7 +138,7 @@ class Settings:
 
     @property
     def steps(self) -> int:
-        """The horizon of a figure in which it is a number of visits or rounds; `SimulationError` if it is not whole."""
+        """The horizon of a figure for which it counts visits or rounds; `SimulationError` if it is not whole."""
         if self.horizon is None or self.horizon < 1 or self.horizon != int(self.horizon):
             raise SimulationError(f"horizon must be a whole number above 0 for this figure, got {self.horizon!r}.")
         return int(self.horizon)
@@ -179,7 +179,7 @@ class Figure:
         seed: int = 0,
         history: Path | None = None,
     ) -> Settings:
-        """Return the figure's settings with some of them set (None: as it is), or raise `SimulationError`."""
+        """Return the figure's settings with some of them replaced (None: as they are), or raise `SimulationError`."""
         default = self.settings
         if pages is not None and not default.pages:
             raise SimulationError(f"{self.name} has no number of pages to set; leave --pages out.")
@@ -198,7 +198,7 @@ class Figure:
         return replace(
             default,
             repetitions=default.repetitions if repetitions is None else repetitions,
-            # Each number of pages is a case of its own; named twice it would be the same case.
+            # Each number of pages is a case of its own; a number named twice would be the same case.
             pages=default.pages if pages is None else tuple(dict.fromkeys(pages)),
             horizon=default.horizon if horizon is None else float(horizon),
             seed=seed,
@@ -218,8 +218,8 @@ def repeated(
 
     Notes
     -----
-    Every repetition has a child of the seed (`numpy.random.SeedSequence.spawn`), and every case a child of that:
-    repetitions are independent, and more of them leave those before as they were.
+    Every repetition has a child of the seed (`numpy.random.SeedSequence.spawn`), and every case a child of that. So
+    repetitions are independent, and further ones leave earlier ones as they were.
 
     Examples
     --------

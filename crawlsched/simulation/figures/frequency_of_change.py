@@ -1,4 +1,4 @@
-"""Figures 3 to 7, 11 to 19 and Table I of "Estimating frequency of change": its estimators, and what they are for.
+"""Figures 3 to 7, 11 to 19 and Table I of "Estimating frequency of change": its estimators, and their uses.
 
 X/n and its improvement know only whether a page changed between two visits; X/T and its correction know when it
 changed last.
@@ -27,7 +27,7 @@ __all__ = ["BIAS", "FIGURES", "REPETITIONS", "SIMULATED", "VARIATION"]
 _CHO = "Cho, Garcia-Molina (2003)"
 BIAS = "E[r̂]/r"
 VARIATION = "σ/r"
-#: What is simulated is a quantity of its own beside the exact one.
+#: Simulated values are a quantity of their own beside the exact one.
 SIMULATED = "simulated "
 #: Pages in a batch; each batch is simulated anew.
 REPETITIONS, PAGES = 20, 500
@@ -79,7 +79,7 @@ def _nodes() -> tuple[FloatArray, FloatArray]:
 
 
 UNIFORM, REDUCED, FIRST, CORRECTED = "X/n", "-log((X̄ + 0.5)/(n + 0.5))", "X/T", "X'/T"
-#: Of each estimator: a bank of it, what is read there, and its moments for a ratio r and n visits.
+#: For each estimator: a bank of it, what is read from the bank, and its moments for a ratio r and n visits.
 _KINDS: dict[str, tuple[Callable[[int], Any], Callable[[Any], FloatArray], Callable[[float, int], tuple[Any, Any]]]] = {
     UNIFORM: (Naive, Naive.change_rate, naive_moments),
     REDUCED: (BiasReduced, BiasReduced.change_rate, bias_reduced_moments),
@@ -101,7 +101,7 @@ def moment(quantity: str, name: str, ratio: float, n: int) -> float:
 
 
 def _exact(quantity: str, place: tuple[Label, ...], value: float) -> Row:
-    """Return a number that is computed and not simulated, with nothing left to chance."""
+    """Return a number that is computed and not simulated, so without an error."""
     return Row(quantity, place, float(value), 0.0, 1)
 
 
@@ -149,11 +149,11 @@ def _points(curves: Sequence[Curve], ratios: Sequence[float]) -> list[tuple[str,
 
 
 def _region(settings: Settings) -> Iterator[Row]:
-    """Find for each n up to which r the bias is below 10 %."""
+    """Find for each n the largest r with a bias below 10 %."""
     ratios = np.arange(0.01, 10.0, 0.01)
     for n in [*range(1, 21), *range(25, 101, 5)]:
         biased = np.abs(bias_reduced_moments(ratios, n)[0] / ratios - 1) > 0.1
-        # From the first r on which the bias is as small as that, up to the next one where it is not.
+        # From the first r on with a bias as small as that, up to the next r without it.
         start = int(np.argmin(biased))
         until = start + int(np.argmax(biased[start:]))
         yield _exact("unbiased from r", (n,), 0.0 if start == 0 else float(ratios[start]))
@@ -214,7 +214,7 @@ def _panel(quantity: str, x: str = "r", lines: tuple[str, ...] = ("estimator", "
 
 
 def _dated(number: int, title: str, name: str, visits: Sequence[int], quantity: str) -> Figure:
-    """Return a figure of estimates from dates; simulated are those of more than two visits, with few at most three."""
+    """Return a figure of estimates from dates; simulated are more than two visits, few ones at three points."""
     curves = [(name, n) for n in visits]
     checked = _points([(name, n) for n in visits if n >= (3 if visits[0] < 5 else 10)], (0.1, 1.0, 5.0))
     words = {"n": ", ".join(map(str, visits))}
@@ -311,7 +311,7 @@ def _banks(visited: BoolArray, interval: float) -> dict[str, Estimator]:
 
 # -- figure 15: changes with gamma distributed intervals
 
-# Shapes of the gamma distribution, visits, and how long before the first of them changes have been going on.
+# Shapes of the gamma distribution, visits, and how long changes have been going on before the first visit.
 SHAPES = (0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0, 3.0, 4.0)
 _GAMMA_VISITS = 50
 _SETTLED = 20
@@ -333,17 +333,17 @@ def _gamma_changes(settings: Settings, shape: float, rng: np.random.Generator, r
 # -- figure 18: weekly visits, and what daily ones would tell (section 6.3)
 
 _DAYS = 127
-# Pages whose changes are mostly seen: not as often as once in three days, and three times at least.
+# Pages with mostly seen changes: less often than once in three days, and three times at least.
 _LEAST_CHANGES, _MOST_OFTEN = 3, 1 / 3
-# The paper does not say how often its pages change. Evenly up to once in two days, most that are left change every few
-# days; were they spread evenly over the logarithm, ours would be closer for 65 % and half as far off all the same.
+# The paper does not say how often its pages change. With rates even up to once in two days, most of these pages change
+# every few days. With rates even on the logarithm, ours would be closer for 65 %, and half as far off all the same.
 _FASTEST = 1 / 2
 OFF, CLOSER, _SHARE = "mean distance of the ratio from 1", "share of pages for which ours is closer", "share of pages"
 _RATIO_STEP, _RATIO_MOST = 0.1, 2.5
 
 
 def _monitored(settings: Settings) -> BoolArray:
-    """Read which pages of a history changed on which of its last 127 days: those that section 6.3 selects."""
+    """Read which pages of a history changed on which of its last 127 days, for the pages that section 6.3 selects."""
     assert settings.history is not None
     rows, times = read_changes(settings.history)
     days = np.floor((times - times.max(initial=0.0)) / 86_400.0).astype(np.int64)
@@ -372,7 +372,7 @@ def _weekly(settings: Settings, case: None, rng: np.random.Generator, repetition
     if settings.history is None:
         rates = rng.uniform(0.0, _FASTEST, settings.n_pages)
         changed = _selected(rng.random((rates.size, _DAYS)) < -np.expm1(-rates[:, None]))
-    else:  # drawn with replacement: how much hangs on which pages there are
+    else:  # drawn with replacement: how much depends on the choice of pages
         monitored = _monitored(settings)
         changed = monitored[rng.integers(len(monitored), size=len(monitored))]
     projected = changed.mean(axis=1)
@@ -407,7 +407,7 @@ def _crawl_by_policy(settings: Settings, case: None, rng: np.random.Generator, r
     n_pages = settings.n_pages
     rates = rng.lognormal(np.log(_MEDIAN_RATE), _SIGMA, n_pages)
     rows, times = poisson_events(rng, np.minimum(rates, 24.0), float(_WEEK * _WEEKS))
-    # The paper's pages were looked at once a day: what changed in a day shows at its end.
+    # The paper's pages were looked at once a day: changes of a day show at its end.
     day = np.zeros((n_pages, _WEEK * _WEEKS + 1), bool)
     day[rows, np.ceil(times).astype(np.intp)] = True
     seen = np.cumsum(day, axis=1)
@@ -432,7 +432,8 @@ def _detected(seen: IndexArray, frequency: FloatArray, start: int) -> float:
     `seen` has the days on which each page changed, up to the end of each day; `frequency` is in visits a day.
     """
     end = seen.shape[1] - 1
-    # A visit in the middle of a day finds what the day before had. The counts of those days tell what is new.
+    # A visit in the middle of a day finds the state at the end of the day before. The counts of those days tell what is
+    # new.
     most = int(np.ceil(frequency.max(initial=0.0) * (end - start))) + 1
     total, before = 0, seen[:, start]
     for number in range(1, most + 1):

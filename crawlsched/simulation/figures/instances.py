@@ -1,4 +1,4 @@
-"""What the figures of the noisy-signals paper have in common: random pages, policies, the optimum without signals."""
+"""The common parts of the noisy-signals paper's figures: random pages, policies, the optimum without signals."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Instances:
         return said
 
     def draw(self, rng: np.random.Generator, n_pages: int, horizon: float) -> History:
-        """Draw an instance, and what happens in it from 0 to the horizon."""
+        """Draw an instance, and its events from 0 to the horizon."""
         change_rate = self.change_rate.draw(rng, n_pages)
         importance = self.importance.draw(rng, n_pages)
         if self.recall is None:
@@ -97,7 +97,7 @@ def history_of(
     false_signal_rate: FloatArray | None,
     horizon: float,
 ) -> History:
-    """Draw what happens to pages from 0 to the horizon; None where nothing is announced, or nothing false.
+    """Draw the events of pages from 0 to the horizon; None where nothing is announced, or nothing false.
 
     Changes, those announced among them, and false announcements come as independent Poisson processes.
     """

@@ -1,6 +1,6 @@
-"""Figures 1 to 5 of the online estimators' journal paper, and 1 and 3 of the conference paper: who is closest.
+"""Figures 1 to 5 of the online estimators' journal paper, and 1 and 3 of the conference paper: estimates and errors.
 
-Banks of estimators learn from the same visits; compared are their errors after each visit.
+Banks of estimators learn from the same visits, and their errors after each visit are compared.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ Visits = tuple[FloatArray, BoolArray, npt.NDArray[np.intp]]
 
 
 def generators(settings: Settings, case: int = 0) -> list[np.random.Generator]:
-    """Return a generator for each repetition; more repetitions leave those before as they were."""
+    """Return a generator for each repetition; further repetitions leave earlier ones as they were."""
     children = np.random.SeedSequence([settings.seed, case]).spawn(settings.repetitions)
     return [np.random.default_rng(child) for child in children]
 
@@ -75,7 +75,7 @@ def random_visits(settings: Settings, change_rate: float, crawl_rate: float, n_v
 def bank(name: str, n_pages: int, crawl_rate: float | FloatArray, parameters: Mapping[str, Any]) -> Estimator:
     """Return the bank of an estimator by its name in the papers, a row for each page or repetition.
 
-    Where the papers' step sizes are outside of their theorems, they are so on purpose.
+    Where the papers' step sizes lie outside of their theorems, that is on purpose.
     """
     rate = {} if name in ("Naive", "MLE") else {"crawl_rate": crawl_rate}
     with warnings.catch_warnings():
@@ -85,7 +85,7 @@ def bank(name: str, n_pages: int, crawl_rate: float | FloatArray, parameters: Ma
 
 
 def marks_up_to(n_visits: int) -> list[int]:
-    """Return the numbers of visits after which estimates are read: the first ones, then about fifty."""
+    """Return the numbers of visits after which estimates are read: the first few, then about fifty."""
     marks = {*np.geomspace(1, n_visits, 16).astype(int), *np.linspace(1, n_visits, 41).astype(int)}
     return sorted(int(mark) for mark in marks)
 
@@ -167,7 +167,7 @@ def _words(change_rate: float, crawl_rate: float) -> dict[str, str]:
 
 # Δ of the journal paper's figure.
 FAST = 500.0
-#: The estimator of a panel, and its parameters by what they are called.
+#: The estimator of a panel, and its parameters by their names.
 Choices = tuple[str, Steps]
 
 
@@ -255,7 +255,7 @@ def _traces(settings: Settings) -> tuple[list[FloatArray], float]:
 
 
 def _visit(traces: list[FloatArray], settings: Settings, crawl_rate: float, case: int) -> Visits:
-    """Visit the page at random for as long as its history is."""
+    """Visit the page at random until the end of its history."""
     number = np.empty(settings.repetitions, np.intp)
     drawn_visits = []
     for row, (times, rng) in enumerate(zip(traces, generators(settings, case), strict=True)):

@@ -28,7 +28,7 @@ DISTANCE = "distance from the optimal rate"
 IN_ALL = "distance from the optimal rates, share of the bandwidth"
 FRESHNESS = "freshness"
 OPTIMUM = "optimum"
-# An estimate of 0 would never be visited, and divided by nothing: this is as good as that.
+# An estimate of 0 would never be visited, and cause a division by 0: this number serves as well.
 _LEAST_RATE = 1e-9
 
 
@@ -63,7 +63,7 @@ _TRUTH = np.where(np.arange(_PAGES) < _FAST, 4.5 / 7, 0.5 / 43)
 _IMPORTANCE = np.where(np.arange(_PAGES) < _FAST, 2.0, 1.0)
 _BANDWIDTH = 5.0
 _VISITS_A_ROUND = 50
-# Shown is one page; distances are of all pages like it, which have the same distribution.
+# One page is shown; distances are those of all pages like it, which have the same distribution.
 SHOWN = {"frequently changing page 5": (4, slice(0, _FAST)), "slowly changing page 10": (9, slice(_FAST, _PAGES))}
 STEPS_6: Steps = {"LLN": {"alpha": 1.0}, "SA": {"eta": 0.75}, "SAM": {"eta": 1.3, "beta": 0.75}}
 

@@ -88,7 +88,7 @@ def _figure(number: int, title: str, fit: Fit) -> Figure:
 
 # -- figure 6: the crawl value, and what is left of it with the first terms of its sum
 
-# The paper does not say which page it is: this is one of section 6.6, with the lowest rate of false announcements.
+# The paper does not say which page it is: this one is of section 6.6, with the lowest rate of false announcements.
 CHANGE_RATE, RECALL, FALSE_SIGNAL_RATE = 0.5, 0.5, 0.1
 STEPS = 200
 VALUE, EXACT, LIMIT = "crawl value", "exact", "asymptotic value"
@@ -110,7 +110,7 @@ FIGURES = (
     Figure(
         "noisy-signals-6",
         PAPER,
-        "the crawl value with announcements, exact and with the first terms of its sum",
+        "the crawl value with announcements, exact and with its first terms",
         Settings(1, horizon=20.0),
         repeated(("function", "effective elapsed time"), _value, [None]),
         drawn(Panel({VALUE: "-"}, "effective elapsed time", ("function",))),

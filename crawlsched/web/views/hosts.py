@@ -1,4 +1,4 @@
-"""Hosts: which fail, how long they want to be left alone, how fast they may be asked, and what they do wrong."""
+"""Hosts: which fail, how long they want to be left alone, how fast they may be asked, and their faults."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ __all__ = ["collections", "overview"]
 _SPANS = {"1h": 3600.0, "24h": 86_400.0, "7d": 7 * 86_400.0, "90d": 90 * 86_400.0}
 _MOST_POINTS = 360
 _NEWEST = 12
-# Between two samples of one crawl; and the least time in which counts say what they come to in an hour.
+# Seconds between two samples of one crawl; and the least seconds from which counts are scaled to an hour.
 _LONGEST_GAP, _SHORTEST = 300.0, 30.0
 
 

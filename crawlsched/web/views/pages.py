@@ -116,7 +116,7 @@ def _rows(store: Store, wanted: Select[Any]) -> list[dict[str, Any]]:
 
 
 def _containing(store: Store, text: str, limit: int) -> list[dict[str, Any]]:
-    """Return the first pages whose URL contains a text; an index for this would cost every new page something."""
+    """Return the first pages whose URL contains a text; an index for this would slow down every new page."""
     if (page := store.reader.find(text)) is not None:
         return _rows(store, _WANTED.where(_page.page == page))
     with store.database.reading() as connection:

@@ -38,7 +38,7 @@ def test_what_changes_slowly_is_told_and_suggested_to_be_left_out(name: str, cap
     with caplog.at_level(logging.INFO, "crawlsched.crawl.learned"):
         result = run(name)
     assert not result.missed, (name, result.errors)
-    said = [record.getMessage() for record in caplog.records if "is told each time" in record.getMessage()]
+    said = [record.getMessage() for record in caplog.records if "is delivered each time" in record.getMessage()]
     assert bool(said) == SLOW[name], said
     assert all("CRAWLSCHED_FINGERPRINT_DROP = [" in text for text in said)
 
