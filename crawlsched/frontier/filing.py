@@ -24,11 +24,20 @@ _FEWEST, _MOST = 64, 4096
 #: first copies wait, no page with a copy takes more than one slot in this number: otherwise the first page of a site
 #: would be fetched again and again until others are known.
 SLOTS_TOGETHER = 16
+<<<<<<< HEAD
 # How many pages are worked on at once: their due times are computed, or they are a sample; a quarter become candidates.
 # It takes some milliseconds, and up to 50 where all are announced and due. While there is no good candidate, one pick
 # does this work this many times.
 _AT_ONCE, _STEPS = 2048, 4
 # A level from a sample is below the values of at least this many of its pages.
+=======
+# With a pick so many due times are reckoned, and so many pages become candidates. That takes a millisecond where no page
+# is announced, and up to 12 where all are. While there is no good candidate it is done so many times with one pick.
+_AT_ONCE, _STEPS = 512, 16
+# So many pages are a sample.
+_SAMPLE = 2048
+# A level that a sample finds is below the values of so many of its pages at least.
+>>>>>>> 3478c86e (Less with each pick: 512 due times, and 2,048 only as a sample)
 _LEAST_RANK = 8
 # A page that was looked at in vain waits for this share of the time since its crawl.
 _WAIT_AGAIN = 0.005
@@ -82,7 +91,7 @@ class Filing:
         self.reserve(int(pages.max()) + 1)
         self._leave(pages)
         self._due.place[pages], self._due.at[pages] = FILED, -np.inf
-        if pages.size <= _AT_ONCE // 8:
+        if pages.size <= _AT_ONCE // 2:
             self._filed.update(pages.tolist())
         elif not self._due.are_many:
             self._reckon(pages, self._now)
@@ -212,7 +221,7 @@ class Filing:
         if self._filed:
             filed, self._filed = np.array(sorted(self._filed), np.intp), set()
             self._reckon(filed[self._due.place[filed] == FILED], now)
-        pages = self._due.take(self._looked_until, _AT_ONCE // 4)
+        pages = self._due.take(self._looked_until, _AT_ONCE)
         if pages.size:
             eligible_at = self._eligible_at(pages)
             is_barred = eligible_at > now
@@ -289,7 +298,7 @@ class Filing:
                 return False
             pages = self._may_go(np.arange(self._pages.n), now)
             if not pages.size:
-                self._searched_until = now + self._pages.n // _AT_ONCE * self.slot
+                self._searched_until = now + self._pages.n // _SAMPLE * self.slot
                 self._idle_until = self._next_eligible(now)
                 return False
         queue.level = self._come_down(pages, now, self._room / 2, self._pages.n, queue.level)
@@ -298,7 +307,7 @@ class Filing:
 
     def _some_rows(self) -> IndexArray:
         """Return some rows, others each time; O(1)."""
-        step = 1 + self._pages.n // _AT_ONCE
+        step = 1 + self._pages.n // _SAMPLE
         return np.arange(next(self._samples) % step, self._pages.n, step)
 
     def _go_on(self) -> bool:
@@ -380,7 +389,7 @@ class Filing:
 
 
 def _sample(pages: IndexArray) -> IndexArray:
-    return pages[:: 1 + pages.size // _AT_ONCE]
+    return pages[:: 1 + pages.size // _SAMPLE]
 
 
 def _exceeded(values: FloatArray, share: float) -> float:
