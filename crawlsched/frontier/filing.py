@@ -25,6 +25,7 @@ _FEWEST, _MOST = 64, 4096
 #: would be fetched again and again until others are known.
 SLOTS_TOGETHER = 16
 <<<<<<< HEAD
+<<<<<<< HEAD
 # How many pages are worked on at once: their due times are computed, or they are a sample; a quarter become candidates.
 # It takes some milliseconds, and up to 50 where all are announced and due. While there is no good candidate, one pick
 # does this work this many times.
@@ -32,6 +33,9 @@ _AT_ONCE, _STEPS = 2048, 4
 # A level from a sample is below the values of at least this many of its pages.
 =======
 # With a pick so many due times are reckoned, and so many pages become candidates. That takes a millisecond where no page
+=======
+# With a pick so many due times are reckoned, and so many pages become candidates. That takes a millisecond where none
+>>>>>>> 729bf242 (Who is due is looked at in each slot while many are; numbers of pages are looked up in their own type: a plan held ten million pages up for 250 ms)
 # is announced, and up to 12 where all are. While there is no good candidate it is done so many times with one pick.
 _AT_ONCE, _STEPS = 512, 16
 # So many pages are a sample.
@@ -217,11 +221,11 @@ class Filing:
         """Compute the due times of filed pages, and make candidates of those that are due."""
         self._now = now = max(now, self._now)
         self._looked_until = now + self._slots_together * self.slot
-        self._picks_until_look = self._slots_together
         if self._filed:
             filed, self._filed = np.array(sorted(self._filed), np.intp), set()
             self._reckon(filed[self._due.place[filed] == FILED], now)
         pages = self._due.take(self._looked_until, _AT_ONCE)
+        self._picks_until_look = self._slots_together if pages.size < _AT_ONCE else 0
         if pages.size:
             eligible_at = self._eligible_at(pages)
             is_barred = eligible_at > now
