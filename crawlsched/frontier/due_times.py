@@ -20,7 +20,7 @@ OUT, IN_FLIGHT, FILED, WAITING, SOON, CANDIDATE, ASIDE, OVERDUE, NEW = range(9)
 # About this number of pages stand in the order, or a sixteenth of all, but some hundred; and twice as many at most. The
 # column is searched in parts of this number of rows, or larger ones: half of the picks that empty a quarter of the
 # order have to be enough for the whole column.
-_MOST_SOON = 2**14
+_MOST_SOON = 2**13
 # At most this many rows are gone through at once.
 _ROWS_AT_ONCE = 2**20
 

@@ -35,10 +35,16 @@ _AT_ONCE, _STEPS = 2048, 4
 # With a pick so many due times are reckoned, and so many pages become candidates. That takes a millisecond where no page
 =======
 # With a pick so many due times are reckoned, and so many pages become candidates. That takes a millisecond where none
+<<<<<<< HEAD
 >>>>>>> 729bf242 (Who is due is looked at in each slot while many are; numbers of pages are looked up in their own type: a plan held ten million pages up for 250 ms)
 # is announced, and up to 12 where all are. While there is no good candidate it is done so many times with one pick.
 # Four times as many pages are a sample.
 _AT_ONCE, _STEPS = 512, 16
+=======
+# is announced, and up to 6 where all are. While there is no good candidate it is done so many times with one pick.
+# Eight times as many pages are a sample.
+_AT_ONCE, _STEPS = 256, 32
+>>>>>>> f1176048 (256 pages with each pick: a crawl of ten million pages had no time left for its slots; measured anew)
 # A level that a sample finds is below the values of so many of its pages at least.
 >>>>>>> 3478c86e (Less with each pick: 512 due times, and 2,048 only as a sample)
 _LEAST_RANK = 8
@@ -94,7 +100,7 @@ class Filing:
         self.reserve(int(pages.max()) + 1)
         self._leave(pages)
         self._due.place[pages], self._due.at[pages] = FILED, -np.inf
-        if pages.size <= _AT_ONCE // 2:
+        if pages.size <= _AT_ONCE:
             self._filed.update(pages.tolist())
         elif not self._due.are_many:
             self._reckon(pages, self._now)
@@ -301,7 +307,7 @@ class Filing:
                 return False
             pages = self._may_go(np.arange(self._pages.n), now)
             if not pages.size:
-                self._searched_until = now + self._pages.n // (4 * _AT_ONCE) * self.slot
+                self._searched_until = now + self._pages.n // (8 * _AT_ONCE) * self.slot
                 self._idle_until = self._next_eligible(now)
                 return False
         queue.level = self._come_down(pages, now, self._room / 2, self._pages.n, queue.level)
@@ -310,7 +316,7 @@ class Filing:
 
     def _some_rows(self) -> IndexArray:
         """Return some rows, others each time; O(1)."""
-        step = 1 + self._pages.n // (4 * _AT_ONCE)
+        step = 1 + self._pages.n // (8 * _AT_ONCE)
         return np.arange(next(self._samples) % step, self._pages.n, step)
 
     def _go_on(self) -> bool:
@@ -392,7 +398,7 @@ class Filing:
 
 
 def _sample(pages: IndexArray) -> IndexArray:
-    return pages[:: 1 + pages.size // (4 * _AT_ONCE)]
+    return pages[:: 1 + pages.size // (8 * _AT_ONCE)]
 
 
 def _exceeded(values: FloatArray, share: float) -> float:
