@@ -24,29 +24,11 @@ _FEWEST, _MOST = 64, 4096
 #: first copies wait, no page with a copy takes more than one slot in this number: otherwise the first page of a site
 #: would be fetched again and again until others are known.
 SLOTS_TOGETHER = 16
-<<<<<<< HEAD
-<<<<<<< HEAD
-# How many pages are worked on at once: their due times are computed, or they are a sample; a quarter become candidates.
-# It takes some milliseconds, and up to 50 where all are announced and due. While there is no good candidate, one pick
-# does this work this many times.
-_AT_ONCE, _STEPS = 2048, 4
-# A level from a sample is below the values of at least this many of its pages.
-=======
-# With a pick so many due times are reckoned, and so many pages become candidates. That takes a millisecond where no page
-=======
 # With a pick so many due times are reckoned, and so many pages become candidates. That takes a millisecond where none
-<<<<<<< HEAD
->>>>>>> 729bf242 (Who is due is looked at in each slot while many are; numbers of pages are looked up in their own type: a plan held ten million pages up for 250 ms)
-# is announced, and up to 12 where all are. While there is no good candidate it is done so many times with one pick.
-# Four times as many pages are a sample.
-_AT_ONCE, _STEPS = 512, 16
-=======
 # is announced, and up to 6 where all are. While there is no good candidate it is done so many times with one pick.
 # Eight times as many pages are a sample.
 _AT_ONCE, _STEPS = 256, 32
->>>>>>> f1176048 (256 pages with each pick: a crawl of ten million pages had no time left for its slots; measured anew)
 # A level that a sample finds is below the values of so many of its pages at least.
->>>>>>> 3478c86e (Less with each pick: 512 due times, and 2,048 only as a sample)
 _LEAST_RANK = 8
 # A page that was looked at in vain waits for this share of the time since its crawl.
 _WAIT_AGAIN = 0.005
