@@ -197,7 +197,7 @@ class RefreshMiddleware:
             read = await run_in_thread(self._refresher.polls.read_source, visit, response.url, response.body)
             headers = [value.decode("latin-1") for value in response.headers.getlist("Link")]
             if (linked := linked_hubs(headers, response.url)).url:
-                read.document.hubs.url, read.document.hubs.topic = linked.url, linked.topic
+                read.hubs = linked
             self._refresher.polls.source_read(visit, read, etag, last_modified, self._refresher.clock())
         raise NotForTheSpider(f"{response.url} is a sitemap of crawlsched's own.")
 

@@ -144,8 +144,7 @@ class Refresh:
             return
         refresher, sharing = self._refresher, self._refresher.sharing
         refresher.guard.give_up = lambda reason, sentence: end_loudly(self._crawler, reason, sentence)
-        work = self._every(_WORK_INTERVAL, "long work", lambda: refresher.long_work.go_on(_WORK_SLICE) or work.stop())
-        refresher.long_work.begin = lambda: work.running or work.start(_WORK_INTERVAL, now=False)
+        self._every(_WORK_INTERVAL, "long work", lambda: refresher.long_work.go_on(_WORK_SLICE))
         self._every(FLUSH_INTERVAL, "the timer of the flush", self._flush)
         self._every(_SWEEP_INTERVAL, "ending old visits", lambda: refresher.sweep(refresher.clock()))
         self._every(_HEARTBEAT_INTERVAL, "the heartbeat", self._heartbeat)
@@ -168,7 +167,7 @@ class Refresh:
         INTERPRETER.begin()
         self._started.callback(INTERPRETER.end)
 
-    def _every(self, interval: float, what: str, function: Callable[[], object]) -> Any:
+    def _every(self, interval: float, what: str, function: Callable[[], object]) -> None:
         def guarded() -> None:
             if self._refresher.is_open:  # the scheduler closes the store before this extension stops its timers
                 self._refresher.guard.run(what, function)
@@ -176,7 +175,6 @@ class Refresh:
         timer = create_looping_call(guarded)
         timer.start(interval, now=False)
         self._started.callback(lambda: timer.running and timer.stop())
-        return timer
 
     def _once(self, seconds: float, function: Callable[[], None]) -> None:
         self._started.callback(call_later(seconds, function).cancel)

@@ -1,17 +1,17 @@
-"""Subscribing: hubs that feeds name are asked for notices, each day again (WebSub, section 5)."""
+"""Subscribing: hubs that feeds name are asked for notices, and asked again before they end (WebSub, section 5)."""
 
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from scrapy import Request
 from scrapy.utils.defer import deferred_from_coro
 
+from crawlsched.crawl.pings import note_subscription
 from crawlsched.crawl.sources import POLLED_KINDS
-from crawlsched.crawl.subscriptions import kept, subscription_of
+from crawlsched.crawl.subscriptions import subscription_of
 from crawlsched.receiver.pings import subscription_form
 from crawlsched.scrapy_versions import download
 
@@ -42,24 +42,27 @@ class HubSubscriber:
     def look(self) -> None:
         """Ask for what is due."""
         now = self._refresher.clock()
-        polled = (source for source in self._refresher.sources if source.kind in POLLED_KINDS)
-        for source in [source for source in polled if subscription_of(source).is_due(now)][:_MOST_ASKED]:
-            self._ask(source.source, now)
+        named = [
+            source for source in self._refresher.sources if source.kind in POLLED_KINDS and "websub" in source.quality
+        ]
+        for source in [source for source in named if subscription_of(source).is_due(now)][:_MOST_ASKED]:
+            self._ask(source.source)
 
-    def _ask(self, number: int, now: float) -> None:
-        receiver, source = self._refresher.settings.receiver, self._refresher.sources[number]
+    def _ask(self, number: int) -> None:
+        settings = self._refresher.settings
+        source = self._refresher.sources[number]
         before = subscription_of(source)
-        if receiver is None or receiver.url is None or before.hub is None:
+        # Written before the hub is asked: it may verify the callback before it answers.
+        note_subscription(self._refresher, number, before.ask(self._refresher.clock()))
+        if settings.receiver is None or settings.receiver.url is None or before.hub is None:
             return
-        # Before the hub is asked: whatever comes of it, it is asked again tomorrow.
-        asked = self._refresher.sources.describe(number, quality=kept(source.quality, replace(before, asked_at=now)))
-        self._refresher.collection.unsaved.source(asked, now)
+        form = subscription_form(settings.receiver.url, number, before.topic or source.url, settings.receiver.key)
         self._refresher.count("crawlsched/websub/asked")
-        form = subscription_form(receiver.url, number, before.topic or source.url, receiver.key)
-        deferred_from_coro(self._send(source.url, before.hub, form))
+        deferred_from_coro(self._send(number, before.hub, form))
 
-    async def _send(self, feed: str, hub: str, form: dict[str, str]) -> None:
-        """Post the form; what the hub thinks of it shows when it makes sure."""
+    async def _send(self, number: int, hub: str, form: dict[str, str]) -> None:
+        """Post the form; the hub shows its answer when it verifies."""
+        feed = self._refresher.sources[number].url
         try:
             response = await self._post(hub, form)
             answer = "" if response.status < 300 else f"it answered {response.status}"
@@ -68,6 +71,8 @@ class HubSubscriber:
         if answer and self._refresher.is_open:
             logger.warning("The hub %s was asked for notices of %s in vain: %s", hub, feed, answer)
             self._refresher.count("crawlsched/websub/refused")
+            now = self._refresher.clock()
+            note_subscription(self._refresher, number, subscription_of(self._refresher.sources[number]).refuse(now))
 
     async def _post(self, hub: str, form: dict[str, str]) -> Response:
         request = Request(

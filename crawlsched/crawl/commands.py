@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
@@ -138,12 +137,13 @@ def _import(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answe
     if not isinstance(pages, dict):
         raise ValueError(f"pages must be URLs with their importance or null, got {pages!r:.100}.")
     named = list(pages.items())
-    counts: Counter[str] = Counter()
+    counts = dict.fromkeys(("new", "weighed", "forgotten", "too_many"), 0)
 
     def steps() -> Iterator[None]:
         for start in range(0, len(named), _IMPORTED_AT_ONCE):
             some = [_found(refresher, *one) for one in named[start : start + _IMPORTED_AT_ONCE]]
-            counts.update(refresher.admission.named(some, refresher.clock()))
+            for name, n in refresher.admission.named(some, refresher.clock()).items():
+                counts[name] += n
             yield
         answer(counts)
 

@@ -1,18 +1,42 @@
-"""A line of the log after the first minute of a crawl: how it goes."""
+"""The first minute in the log: where a crawl begins, and after a minute how it goes, each in one line."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["FIRST_MINUTE", "minute"]
+from crawlsched.settings import format_bandwidth
 
-#: Seconds after which the line comes.
+__all__ = ["FIRST_MINUTE", "beginning", "minute"]
+
+#: Seconds after which the second line comes.
 FIRST_MINUTE = 60.0
 # Outcomes of visits that found no page.
 _FAILED = ("error", "refused", "gone", "wrong", "dropped")
 # A smaller share of the slots is not worth a word.
 _WORTH_TELLING = 0.05
+
+
+def beginning(
+    collection: str, database: str, n_pages: int, n_copies: int, bandwidth: float, one_pass: bool | int
+) -> str:
+    """Say where a crawl begins, how fast it goes, how to look inside, and how it ends.
+
+    >>> print(beginning("news", "sqlite:///news.db", 1200, 1000, 5.0, False))
+    Collection 'news' in sqlite:///news.db: 1,200 pages are known, 1,000 with a copy. It is kept fresh at 5/s
+    until you stop it; `crawlsched status` shows how it goes.
+    """
+    known = f"{n_pages:,} pages are known, {n_copies:,} with a copy" if n_pages else "no page is known yet"
+    if one_pass is True:
+        end = "until every page was tried once"
+    elif one_pass:
+        end = f"for {one_pass:,} visits"
+    else:
+        end = "until you stop it"
+    return (
+        f"Collection {collection!r} in {database}: {known}. It is kept fresh at {format_bandwidth(bandwidth)} {end}; "
+        "`crawlsched status` shows how it goes."
+    )
 
 
 def minute(stats: Mapping[str, Any], n_pages: int, n_copies: int, n_withheld: int) -> str:

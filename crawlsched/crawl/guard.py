@@ -66,7 +66,7 @@ class Guard:
         expected = isinstance(error, CrawlschedError)
         if before is None:
             logger.error(
-                "%s failed: %s",
+                "%s failed and is tried again: %s",
                 _capital(name),
                 in_words(error),
                 exc_info=None if expected else error,

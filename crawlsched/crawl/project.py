@@ -14,6 +14,7 @@ from crawlsched.store import host_of
 
 if TYPE_CHECKING:
     from crawlsched.crawl.collection import FoundPage
+    from crawlsched.crawl.url_lines import UrlLine
 
 __all__ = ["Requests", "anchored", "is_named_by_arguments", "named_collection"]
 
@@ -97,13 +98,14 @@ class Requests:
         """Return the fingerprint by which a URL's page is known."""
         return self._fingerprint(self._request(url))
 
-    def page_of(self, url: str, importance: float | None = None) -> FoundPage:
-        """Return the page of a URL, or raise ValueError with what is wrong."""
+    def page_of(self, line: UrlLine) -> FoundPage:
+        """Return the page that a line names, or raise ValueError with what is wrong."""
         from crawlsched.crawl.collection import FoundPage
 
+        url = line.url
         if self._is_scrapys and (match := _PLAIN.fullmatch(url)) is not None:
             said = f'{{"body": "", "headers": {{}}, "method": "GET", "url": "{url}"}}'
-            return FoundPage(url, hashlib.sha1(said.encode()).digest(), match[1], importance)
+            return FoundPage(url, hashlib.sha1(said.encode()).digest(), match[1], line.importance)
         if not url[:8].lower().startswith(("http://", "https://")):
             raise ValueError(f"a URL must begin with http:// or https://, got {url!r:.100}")
         try:
@@ -111,6 +113,6 @@ class Requests:
             host = host_of(request.url)
             if not host:
                 raise ValueError("it has no host")
-            return FoundPage(request.url, self._fingerprint(request), host, importance)
+            return FoundPage(request.url, self._fingerprint(request), host, line.importance)
         except ValueError as error:
             raise ValueError(f"{url!r:.100} is no URL ({error})") from None

@@ -30,6 +30,7 @@ from crawlsched.crawl.deliveries import DeliveryBook
 from crawlsched.crawl.dispatcher import Dispatcher
 from crawlsched.crawl.failing_hosts import FailingHosts
 from crawlsched.crawl.fingerprints import fingerprints
+from crawlsched.crawl.first_minute import beginning
 from crawlsched.crawl.growth import Growth
 from crawlsched.crawl.guard import Guard, Watchdog
 from crawlsched.crawl.hosts import retry_after
@@ -46,7 +47,7 @@ from crawlsched.crawl.side_thread import LongWork
 from crawlsched.crawl.visits import VisitEnds, Visits
 from crawlsched.exceptions import DatabaseReplaced
 from crawlsched.pages import REFUSED
-from crawlsched.settings import Settings, format_bandwidth
+from crawlsched.settings import Settings
 from crawlsched.store import Outcome, host_of
 
 if TYPE_CHECKING:
@@ -216,14 +217,15 @@ class Refresher:
         self.is_open = True
         now = self.clock()
         self.rate.take_over(self.collection.lease.notes, now)
-        n_pages, n_copies = self.known_pages()
         logger.info(
-            "Collection %r in %s: %s. It is kept fresh at %s %s; `crawlsched status` shows how it goes.",
-            self.collection.store.name,
-            self.collection.store.database.name,
-            f"{n_pages:,} pages are known, {n_copies:,} with a copy" if n_pages else "no page is known yet",
-            format_bandwidth(self.planner.bandwidth),
-            self._end_in_words(),
+            "%s",
+            beginning(
+                self.collection.store.name,
+                self.collection.store.database.name,
+                *self.known_pages(),
+                self.planner.bandwidth,
+                self.settings.one_pass,
+            ),
         )
         self.came(self.collection.shards.only)
         demand = self.planner.overdue_demand()
@@ -235,12 +237,6 @@ class Refresher:
                 len(self.collection.index),
                 self.planner.bandwidth,
             )
-
-    def _end_in_words(self) -> str:
-        n = self.settings.one_pass
-        if n is True:
-            return "until every page was tried once"
-        return f"for {n:,} visits" if n else "until you stop it"
 
     def came(self, shard: Shard) -> None:
         """A shard, or the whole of a collection without any, is here from now on."""
@@ -364,7 +360,7 @@ class Refresher:
         """Whether one pass over the pages that are here is over."""
         if self.one_pass is None or not self.starts.has_ended or self.visits or self.probes:
             return False
-        if self.long_work.has_work or not self.has_read_commands or self.sources.n_due(now):
+        if self.long_work.has_work or not self.has_read_commands or self.sources.mark_due(now):
             return False
         if any(shard.commands_under_way for shard in self.collection.shards):
             return False

@@ -115,9 +115,7 @@ class LongWork:
     Examples
     --------
     >>> work = LongWork(clock=lambda: 0.0, is_open=lambda: True, has_room=lambda: True)
-    >>> work.begin = lambda: print("somebody calls go_on from now on")
     >>> work.add(iter([None]))
-    somebody calls go_on from now on
     >>> work.go_on(0.001), work.has_work
     (False, False)
     """
@@ -127,8 +125,6 @@ class LongWork:
         self._is_open = is_open
         self._has_room = has_room
         self._pieces: deque[Iterator[None]] = deque()
-        #: Called when work comes in: somebody has to call `go_on` from then on.
-        self.begin: Callable[[], object] = lambda: None
 
     @property
     def has_work(self) -> bool:
@@ -139,7 +135,6 @@ class LongWork:
         """Take a piece of work in."""
         if self._is_open():
             self._pieces.append(steps)
-            self.begin()
 
     def go_on(self, seconds: float) -> bool:
         """Work for about `seconds`, no faster than the store takes the results; return whether there is more."""

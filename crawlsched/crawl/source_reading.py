@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 from urllib.parse import urljoin, urlsplit
@@ -15,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crawlsched.change_signals import (
+    Hubs,
     Problem,
-    SitemapDocument,
+    SitemapEntries,
     announces,
     ascii_host,
     is_web_url,
@@ -55,7 +57,9 @@ class SourceRead:
     """What a source says."""
 
     digest: bytes  # of the body: the same bytes say the same
-    document: SitemapDocument
+    usable: bool = True  # whether anything could be read
+    # Sitemaps that it names, and the dates that it states for them.
+    children: list[tuple[str, float | None]] = field(default_factory=list)
     pages: NDArray[np.intp] = field(default_factory=lambda: _NO_PAGES)  # known pages that it names
     # Which of them it announces a change of: their lastmod differs from the stored one.
     announced: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, bool))
@@ -65,6 +69,9 @@ class SourceRead:
     n_announced: list[int] = field(default_factory=list)
     # URLs that are no pages yet, and their dates.
     unknown: list[tuple[FoundPage, float | None]] = field(default_factory=list)
+    document: str = "unknown"  # what kind of document it is, as `SitemapDocument.kind` has it
+    problems: Sequence[Problem] = ()  # what was wrong with it
+    hubs: Hubs = field(default_factory=Hubs)  # where its notices of changes can be subscribed to
 
 
 def read_source(
@@ -86,24 +93,30 @@ def read_source(
     """
     digest = blake2b(body, digest_size=16).digest()
     if digest == source.fingerprint:
-        return SourceRead(digest, SitemapDocument(url, "unknown"))
+        return SourceRead(digest)
     if source.kind == "robots":
         document = read_robots(body, url)
     else:
         document = read_sitemap(body, url, hosts=hosts, ancestors=tuple(ancestors))
-    read = SourceRead(digest, document)
-    known = _look_up(read, known_as)
+    read = SourceRead(
+        digest,
+        usable=document.kind != "unknown",
+        children=list(zip(document.children.url, document.children.lastmod, strict=True)),
+        document=document.kind,
+        problems=document.problems,
+        hubs=document.hubs,
+    )
+    known = _look_up(read, document.entries, known_as)
     _compare(read, known, source, announced_before)
     return read
 
 
-def _look_up(read: SourceRead, known_as: KnownAs) -> list[_Entry]:
+def _look_up(read: SourceRead, entries: SitemapEntries, known_as: KnownAs) -> list[_Entry]:
     """Note which entries are of known pages and which of unknown ones; return those of the known pages."""
     # Two spellings of one URL are one page, and the later date counts, as for two entries with one spelling.
     known: dict[int, _Entry] = {}
     unknown: dict[bytes, _Entry] = {}
     refused: list[str] = []
-    entries = read.document.entries
     columns = zip(entries.url, entries.lastmod, entries.precision, entries.lastmod_text, strict=True)
     for number, entry in enumerate(columns):
         url = entry[0]
@@ -121,7 +134,7 @@ def _look_up(read: SourceRead, known_as: KnownAs) -> list[_Entry]:
         if not pages:
             unknown[name] = _later(unknown.get(name), entry)
     if refused:
-        read.document.problems.append(Problem("bad-url", len(refused), refused[0][:_LONGEST_EXAMPLE]))
+        read.problems = [*read.problems, Problem("bad-url", len(refused), refused[0][:_LONGEST_EXAMPLE])]
     for name, entry in unknown.items():
         read.unknown.append((FoundPage(entry[0], name, host_of(entry[0])), _kept(None, entry)))
     read.pages = np.fromiter(known, np.intp, len(known))
@@ -177,8 +190,8 @@ def without_tracking(url: str) -> str:
 
 
 _BEGIN = 32_768
-_LINK = re.compile(rb"<link\b[^>]{0,2000}>", re.IGNORECASE)
-_NAMES = re.compile(rb"alternate|sitemap", re.IGNORECASE)
+_LINK = re.compile(rb"<(?:link|base)\b[^>]{0,2000}>", re.IGNORECASE)
+_NAMES = re.compile(rb"alternate|sitemap|^<base", re.IGNORECASE)
 _FEEDS = ("application/rss+xml", "application/atom+xml", "application/feed+json")
 
 
@@ -189,18 +202,27 @@ def linked_sources(body: bytes, url: str) -> list[str]:
     >>> linked_sources(b"<html><head>" + head, "https://a.example/1")
     ['https://a.example/feed', 'https://a.example/map.xml']
     """
+    begin = body[:_BEGIN]
+    lowered = begin.lower()
+    if b"alternate" not in lowered and b"sitemap" not in lowered:
+        return []
+    first, *others = begin.split(b"<!--")
+    shown = b"".join([first, *(other.partition(b"-->")[2] for other in others)])
+    base, feeds, sitemaps = _named(b"".join(link for link in _LINK.findall(shown) if _NAMES.search(link)))
+    return _of_the_site(feeds, base, url)[:1] + _of_the_site(sitemaps, base, url)
+
+
+@lru_cache(maxsize=256)  # pages of a site have the same links
+def _named(links: bytes) -> tuple[str, list[str], list[str]]:
+    """Return the base URL of a page, and the links to its feeds and sitemaps, as written there."""
     from lxml import etree, html  # here: most pages name none
 
-    begin = body[:_BEGIN]
-    ends = [link.end() for link in _LINK.finditer(begin) if _NAMES.search(link[0])]
-    if not ends:
-        return []
     feeds: list[str] = []
     sitemaps: list[str] = []
     try:
-        document = html.fromstring(begin[: ends[-1]])
+        document = html.fromstring(b"<html>" + links)
     except (etree.LxmlError, ValueError):
-        return []
+        return "", feeds, sitemaps
     base = next((base for element in document.iter("base") if (base := element.get("href", ""))), "")
     for link in document.iter("link"):
         relations = link.get("rel", "").lower().split()
@@ -209,7 +231,7 @@ def linked_sources(body: bytes, url: str) -> list[str]:
             feeds.append(link.get("href", ""))
         elif "sitemap" in relations:
             sitemaps.append(link.get("href", ""))
-    return _of_the_site(feeds, base, url)[:1] + _of_the_site(sitemaps, base, url)
+    return base, feeds, sitemaps
 
 
 def _of_the_site(references: list[str], base: str, url: str) -> list[str]:

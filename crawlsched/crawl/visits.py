@@ -297,7 +297,7 @@ class VisitEnds:
     def source_failed(self, number: int, now: float) -> None:
         """A sitemap gave nothing: it is polled again later, ever more rarely."""
         self._count("crawlsched/sources/failed")
-        self.collection.unsaved.source(self.collection.sources.polled(number, now), now)
+        self.collection.unsaved.source(self.collection.sources.polled(number, now, ok=False), now)
 
     def tell(self, page: int, before: str, observation: int | None, now: float) -> None:
         """Put a page's new state into the feed, if it differs from the last; the same batch has the state."""

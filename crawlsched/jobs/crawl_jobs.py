@@ -19,18 +19,23 @@ from numpy.typing import NDArray
 
 from crawlsched.change_signals import newest_of_each
 from crawlsched.crawl.figures import Figures
+from crawlsched.crawl.hosts import Hosts
+from crawlsched.crawl.loading import load_pages, planner_for, stored_pages
+from crawlsched.crawl.page_numbers import PageNumbers
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.shard import Shard, Shards
 from crawlsched.crawl.side_thread import give_memory_back
+from crawlsched.crawl.sources import Sources
 from crawlsched.exceptions import CollectionInUse, CrawlschedError
 from crawlsched.pages.pages import counted, counted_in_parts
 from crawlsched.planner import Plan, Planner, Snapshot, plan
 from crawlsched.planner.sampling import snapshot_in_parts
 from crawlsched.scrapy_versions import is_asyncio_available, run_in_thread
-from crawlsched.store import Store
+from crawlsched.settings import Settings
+from crawlsched.store import Store, schema
 from crawlsched.store.records import save_plan, thin_samples
 
-__all__ = ["CrawlJobs", "plan_now"]
+__all__ = ["CrawlJobs", "plan_store"]
 
 logger = logging.getLogger(__name__)
 
@@ -40,9 +45,11 @@ Visits = Mapping[str, NDArray[Any]]
 _EXECUTOR_LOGGER = logging.getLogger("apscheduler.executors.default")
 
 _PRUNE_INTERVAL, _FIRST_PRUNE = 3600.0, 60.0
+_CHECK_INTERVAL = 86_400.0
 _SAMPLE_INTERVAL = 60.0
-# The first plans come soon, since a new crawl learns most in its first minutes: each after a part of the time that it
-# runs, between these bounds in seconds.
+_POLL_INTERVAL = 1.0
+# The first plans come soon, since a new crawl learns most in its first minutes. Each comes after a part of the running
+# time, between these bounds in seconds.
 _REPLAN_PART, _REPLAN_WITHIN = 0.2, (3.0, 300.0)
 # Seconds between two parts of a snapshot.
 _REST = 0.002
@@ -143,7 +150,10 @@ class CrawlJobs:
         self._began_at = self._refresher.clock()
         self._scheduler = _scheduler()
         _EXECUTOR_LOGGER.disabled = False
+        self._every(min(self._settings.source_interval / 10, _POLL_INTERVAL), self.poll_sitemaps)
         self._every(_PRUNE_INTERVAL, self.prune, first=_FIRST_PRUNE)  # a pass by cron ends within the hour
+        self._every(_CHECK_INTERVAL, self.check_store)
+        self._refresher.sources.mark_due(self._refresher.clock())
         if self._figures is not None:
             self._every(_SAMPLE_INTERVAL, self.sample)
         self._scheduler.start()
@@ -192,6 +202,10 @@ class CrawlJobs:
         finally:
             self._replan_later()
 
+    async def poll_sitemaps(self) -> None:
+        """Put the sitemaps whose time has come in line for a slot."""
+        self._refresher.sources.mark_due(self._refresher.clock())
+
     async def sample(self) -> None:
         """Take the figures of this minute."""
         if self._figures is not None:
@@ -210,6 +224,12 @@ class CrawlJobs:
             except CollectionInUse:
                 continue  # it is another process's by now
 
+    async def check_store(self) -> None:
+        """Look whether the database is sound."""
+        for shard in list(self._refresher.collection.shards)[:1]:  # all of them are in one database
+            for problem in await run_in_thread(schema.damage, shard.store.database):
+                logger.error("The database is damaged: %s", problem)
+
     def _every(self, seconds: float, job: Callable[[], Any], first: float | None = None) -> None:
         assert self._scheduler is not None
         at = datetime.now(UTC) + timedelta(seconds=first or seconds)
@@ -225,15 +245,19 @@ class CrawlJobs:
         self._scheduler.add_job(self.replan, "date", run_date=at, id="replan", replace_existing=True)
 
 
-def plan_now(refresher: Refresher, now: float) -> None:
-    """Make a plan of a collection in which nothing goes out, leave it in the store, and adopt it."""
-    shards, planner = refresher.collection.shards, refresher.planner
-    visits = _placed([(shard, _visits_of_sources(shard.store)) for shard in shards], planner, shards)
-    snapshot, counts = planner.snapshot(refresher.hosts.limits), counted(planner.pages)
-    made = _make_plan(shards, snapshot, visits, refresher.hosts.names, planner.bandwidth, now, None, counts)
-    planner.adopt(made, now)
-    while planner.work(now):
+def plan_store(store: Store, settings: Settings, now: float) -> None:
+    """Make a plan of a collection that nobody crawls, and leave it in the store."""
+    planner, hosts, numbers = planner_for(settings, picks=False), Hosts(), PageNumbers()
+    shards, shard = Shards(None, planner.pages, hosts, numbers), Shard(store)
+    here = Sources(settings.source_interval).load(store.reader.sources())
+    shard.source_numbers = {number: there for there, number in here.items()}
+    shards.here[shard.number] = shard
+    stored = stored_pages(store, planner, hosts.number)
+    for _ in load_pages(stored, planner, now, numbers=numbers, sources=here):
         pass
+    visits = _placed([(shard, _visits_of_sources(store))], planner, shards)
+    counts = counted(planner.pages)
+    _make_plan(shards, planner.snapshot(), visits, hosts.names, planner.bandwidth, now, None, counts)
 
 
 async def _between_slots(parts: Generator[None, None, T]) -> T:

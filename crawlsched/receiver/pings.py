@@ -27,8 +27,6 @@ MOST_URLS = 10_000
 _LONGEST_URL = 8_192
 WRONG_SIGNATURE = "The signature is wrong."
 _METHODS = ("sha1", "sha256", "sha384", "sha512")
-# What hubs are asked for: ten days, ten times as long as until they are asked again.
-_LEASE = 864_000
 _PORT = re.compile(r":\d{1,5}\Z")
 
 
@@ -146,7 +144,6 @@ def subscription_form(address: str, source: int, topic: str, key: str) -> dict[s
     return {
         "hub.callback": f"{address.rstrip('/')}/websub/{source}/{callback_token(topic, key)}",
         "hub.mode": "subscribe",
-        "hub.lease_seconds": str(_LEASE),
         "hub.topic": topic,
         "hub.secret": topic_secret(topic, key),
     }

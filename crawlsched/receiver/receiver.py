@@ -1,7 +1,7 @@
 """The receiver: an HTTP server inside the crawl that takes pings (IndexNow, WebSub); off unless an address is set.
 
-A flood is turned away before it costs work: requests and URLs have an allowance each. What is taken waits for moments
-that the slots leave.
+A flood is turned away before it costs work: requests and URLs have an allowance each, and the number of connections is
+bounded. Taken pings wait for moments that the slots leave.
 """
 
 from __future__ import annotations
@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from crawlsched.change_signals.collected import Limits
-from crawlsched.crawl.pings import pinged
+from crawlsched.crawl.pings import note_subscription, pinged
 from crawlsched.crawl.sources import POLLED_KINDS
 from crawlsched.crawl.subscriptions import subscription_of
 from crawlsched.exceptions import CrawlschedError, require_aiohttp
@@ -30,11 +31,12 @@ from crawlsched.receiver.pings import (
 
 if TYPE_CHECKING:
     from aiohttp import web
+    from aiohttp.web_protocol import RequestHandler
 
     from crawlsched.crawl.refresher import Refresher
     from crawlsched.store import Source
 
-__all__ = ["Receiver"]
+__all__ = ["MOST_CONNECTIONS", "Connections", "Receiver"]
 
 logger = logging.getLogger(__name__)
 _http_logger = logging.getLogger(f"{__name__}.http")
@@ -45,6 +47,8 @@ _REQUESTS_PER_SECOND, _REQUESTS_IN_RESERVE = 50.0, 200.0
 _HELD_FOR = 1.0
 # URLs a second that are taken.
 _URLS_PER_SECOND = 10.0
+# URLs that wait for the crawl at once.
+_MOST_WAITING = 20_000
 _SLOWEST = 10.0
 # A notice can be as long as the feed; it is read in parts of this size (bytes), and not kept.
 _PART = 65_536
@@ -62,7 +66,9 @@ class Receiver:
         self._key = settings.receiver.key
         self._takes_urls = allowance(_URLS_PER_SECOND, float(MOST_URLS), now)
         self._takes_request = allowance(_REQUESTS_PER_SECOND, _REQUESTS_IN_RESERVE, now)
+        self._waiting = 0
         self._runner: web.AppRunner | None = None
+        self._connections: Connections | None = None
 
     async def start(self) -> None:
         """Listen; if that is not possible the log says why, and the crawl goes on without."""
@@ -93,19 +99,22 @@ class Receiver:
             shutdown_timeout=1.0,
         )
         await runner.setup()
+        assert runner.server is not None
+        self._connections = Connections(runner.server, lambda: self._refresher.count("crawlsched/pings/hung_up"))
         try:
-            await web.TCPSite(runner, host, port).start()
+            self.address = await self._connections.listen(host, port)
         except OSError as error:
             await runner.cleanup()
             logger.error("Pings are not received: %s:%d cannot be listened on (%s).", host, port, error)
             return
         self._runner = runner
-        self.address = runner.addresses[0][:2]
         logger.info("Pings are received at http://%s:%d/indexnow and /websub.", *self.address)
 
     async def stop(self) -> None:
         """Listen no more."""
         if self._runner is not None:
+            assert self._connections is not None
+            self._connections.close()
             runner, self._runner, self.address = self._runner, None, None
             await runner.cleanup()
 
@@ -116,15 +125,18 @@ class Receiver:
     ) -> web.StreamResponse:
         from aiohttp import web
 
+        assert self._connections is not None
         try:
             async with asyncio.timeout(_SLOWEST):
-                # A request counts when it is there: half requests shut nobody out. The body of a hub is read by its
-                # handler, once the hub has shown that it knows the secret address.
+                # A request counts once it is complete. Half a request occupies a connection; the oldest of these goes.
+                # The body of a hub is read by its handler, once the hub has shown that it knows the secret address.
                 if request.can_read_body and "token" not in request.match_info:
                     await request.read()
-                if self._takes_request(1, self._refresher.clock()):
+            with self._connections.busy(request.protocol):
+                if not self._takes_request(1, self._refresher.clock()):
+                    return await self._later(_HELD_FOR)
+                async with asyncio.timeout(_SLOWEST):
                     return await handler(request)
-            return await self._later(_HELD_FOR)
         except PingRefused as refused:
             self._refresher.count("crawlsched/pings/refused")
             return web.json_response({"error": str(refused)}, status=refused.status)
@@ -148,11 +160,19 @@ class Receiver:
         body = await request.read() if request.method == "POST" else None
         # Ten thousand URLs take some tens of milliseconds, which the slots do not have.
         host, urls = await asyncio.to_thread(read_indexnow, dict(request.query), body, self._key)
-        if not self._takes_urls(len(urls), self._refresher.clock()):
-            return await self._later(len(urls) / _URLS_PER_SECOND)
-        self._refresher.count("crawlsched/pings/urls", len(urls))
-        self._refresher.long_work.add(pinged(self._refresher, urls, f"indexnow {host}"))
+        n, now = len(urls), self._refresher.clock()
+        if self._waiting + n > _MOST_WAITING:
+            return await self._later(_HELD_FOR)
+        if not self._takes_urls(n, now):
+            return await self._later(n / _URLS_PER_SECOND)
+        self._refresher.count("crawlsched/pings/urls", n)
+        self._waiting += n
+        self._refresher.long_work.add(self._taken_over(urls, f"indexnow {host}"))
         return web.Response(status=202)
+
+    def _taken_over(self, urls: tuple[str, ...], sender: str) -> Iterator[None]:
+        yield from pinged(self._refresher, urls, sender)
+        self._waiting -= len(urls)
 
     # -- WebSub
 
@@ -180,11 +200,19 @@ class Receiver:
         if mode == "denied":
             reason = request.query.get("hub.reason", "?")[:_LONGEST_REASON]
             logger.warning("The hub of %s denies the subscription: %r", topic, reason)
+            note_subscription(self._refresher, source.source, subscription_of(source).refuse(self._refresher.clock()))
             return web.Response(status=200)
-        # The token shows that somebody here asked for it, and nobody here ever ends a subscription.
-        if mode != "subscribe" or request.query.get("hub.topic") not in (topic, source.url) or not challenge:
+        # A stranger who knows the callback must not be able to end a subscription. A subscription made by hand leaves
+        # no record of the question: the token alone shows that somebody asked.
+        receiver = self._refresher.settings.receiver
+        by_hand = mode == "subscribe" and (receiver is None or receiver.url is None)
+        is_ours = by_hand or (mode != "" and subscription_of(source).asked == mode)
+        if not is_ours or request.query.get("hub.topic") not in (topic, source.url) or not challenge:
             raise PingRefused(404, "This was not asked for.")
-        self._refresher.count("crawlsched/websub/subscribed")
+        lease = _seconds(request.query.get("hub.lease_seconds"))
+        self._refresher.count(f"crawlsched/websub/{mode}d")
+        confirmed = subscription_of(source).confirm(topic, lease, self._refresher.clock())
+        note_subscription(self._refresher, source.source, confirmed)
         return web.Response(text=challenge)
 
     async def _notified(self, request: web.Request) -> web.Response:
@@ -207,6 +235,10 @@ class Receiver:
             raise PingRefused(403, WRONG_SIGNATURE)
         self._refresher.polls.poll_soon(source.source, self._refresher.clock())
         return web.Response(status=202)
+
+
+def _seconds(text: str | None) -> float | None:
+    return float(text) if text and text.isascii() and text.isdigit() and len(text) <= 9 else None
 
 
 def _is_ours(record: logging.LogRecord) -> bool:
@@ -239,3 +271,59 @@ def allowance(rate: float, reserve: float, now: float) -> Callable[[float, float
         return True
 
     return takes
+
+
+#: Connections that are kept; those that the system has accepted at once, up to as many again, go in the same moment.
+MOST_CONNECTIONS = 128
+
+
+class Connections:
+    """Accepts connections for a server of aiohttp's, which by itself takes any number.
+
+    Notes
+    -----
+    The newest connection always gets in, and the oldest quiet one goes. Whoever opens many connections, or sends a
+    request letter by letter, loses his own; a sender with a whole request is served. A connection on which a request is
+    being answered is never quiet.
+    """
+
+    def __init__(self, server: web.Server, hung_up: Callable[[], None]) -> None:
+        self._server = server
+        self._hung_up = hung_up
+        self._loop = asyncio.get_running_loop()
+        self._listening: asyncio.Server | None = None
+        self._busy: set[RequestHandler] = set()
+
+    async def listen(self, host: str, port: int) -> tuple[str, int]:
+        """Begin to accept; return where."""
+        self._listening = await self._loop.create_server(self._accepted, host, port, backlog=MOST_CONNECTIONS)
+        address: tuple[Any, ...] = self._listening.sockets[0].getsockname()
+        return address[0], address[1]
+
+    def close(self) -> None:
+        """Accept no more; the server itself ends those that are open."""
+        if self._listening is not None:
+            self._listening.close()
+
+    @contextmanager
+    def busy(self, connection: RequestHandler) -> Iterator[None]:
+        """While a request is being answered its connection is not quiet."""
+        self._busy.add(connection)
+        try:
+            yield
+        finally:
+            self._busy.discard(connection)
+
+    def _accepted(self) -> RequestHandler:
+        # Its transport is made in this turn of the loop, and the server hears of it in the next.
+        self._loop.call_soon(self._loop.call_soon, self._make_room)
+        return self._server()
+
+    def _make_room(self) -> None:
+        # In the order in which they came; the server learns later of a connection that is closing.
+        there = [c for c in self._server.connections if c.transport is not None and not c.transport.is_closing()]
+        quiet = (connection for connection in there if connection not in self._busy)
+        for connection, _ in zip(quiet, range(len(there) - MOST_CONNECTIONS), strict=False):
+            assert connection.transport is not None
+            connection.transport.abort()
+            self._hung_up()

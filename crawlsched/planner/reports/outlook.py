@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.estimators.observations import check_positive
@@ -12,7 +13,7 @@ from crawlsched.freshness import page_freshness
 from crawlsched.pages import ERROR, LIVE, NEW, REFUSED
 from crawlsched.planner.planner import Planner
 
-__all__ = ["Outlook", "known_fresh", "wanted"]
+__all__ = ["Outlook", "known_fresh", "prospects", "wanted"]
 
 # In these states a fresh copy is wanted. A page that is gone or moved has none.
 _WANTED = (NEW, LIVE, ERROR)
@@ -32,7 +33,15 @@ def known_fresh(planner: Planner, rows: Any, now: float) -> FloatArray:
     return fresh
 
 
-# Crawl values at which sums are kept: of any importance, and from a moment after a crawl to years.
+def prospects(planner: Planner, pages: npt.NDArray[np.intp], now: float) -> tuple[FloatArray, FloatArray]:
+    """Return what the crawl of each page gains beyond the threshold (at least 0), and importance times freshness."""
+    columns = planner.pages
+    surplus = np.maximum(planner.crawl_values.value_at(pages, now) - planner.threshold, 0.0)
+    fresh = planner.values.fresh(pages, now) * columns.importance[pages]
+    return surplus, fresh
+
+
+# Crawl values at which sums are kept: for any importance, and from a moment after a crawl to years.
 _LEVELS: FloatArray = np.geomspace(1e-12, 1e20, 32 * 16 + 1)
 _LOG_LEVELS: FloatArray = np.log(_LEVELS)
 # Elapsed times that are looked at, in mean intervals between two crawls of a page: eight per factor of 10.

@@ -14,6 +14,7 @@ from crawlsched.sharing import shard_of
 from crawlsched.store import Store
 from crawlsched.store.members import SharedCollection
 from tests import parts
+from tests.planners import check_places
 from tests.rows import name_of
 
 NOW, N_SHARDS = 1_000_000.0, 4
@@ -92,6 +93,7 @@ def test_of_a_shard_that_left_nothing_is_picked_known_or_written(process: Proces
     assert len(collection.index) == 1
     picks = [collection.planner.pick(NOW + n, parts.any_host) for n in range(3)]
     assert [pick and pick.page for pick in picks] == [here, None, None]
+    check_places(collection.planner.frontier, NOW + 3)
     collection.unsaved.page(gone, NOW)
     collection.unsaved.feed(gone, NOW, "new", None)
     process.write()

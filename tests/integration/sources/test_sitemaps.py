@@ -106,7 +106,7 @@ def read(tmp_path_factory):
         settings = {"source_urls": ",".join(urls), "source_interval": 1}
         folder = tmp_path_factory.mktemp("read")
         project = Project(folder, [site.url("/differs")], bandwidth="20/s", **settings)
-        yield site, project.run_until(lambda: all(len(site.visits(urlsplit(url).path)) > 3 for url in urls))
+        yield site, project.run_until(lambda: all(len(site.visits(urlsplit(url).path)) > 5 for url in urls))
 
 
 def test_a_lastmod_that_differs_is_a_change_signal(read):

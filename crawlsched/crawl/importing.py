@@ -14,12 +14,11 @@ from crawlsched.crawl.project import Requests
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.estimators import Posterior
 from crawlsched.exceptions import StoreError
-from crawlsched.jobs.crawl_jobs import plan_now
 from crawlsched.pages import LIVE, NEW
 from crawlsched.planner import Planner
 from crawlsched.planner.knowledge import RENEWAL
 from crawlsched.settings import Settings
-from crawlsched.store import Lease, Outcome
+from crawlsched.store import Lease, Outcome, Store
 
 __all__ = ["Histories", "Import"]
 
@@ -52,7 +51,12 @@ class Import:
         self._crawl.shard_pages.open(now)
         names = ("pages", "new", "forgotten", "too_many", "weighed", "visits", "visits_of_their_own")
         self.counts = dict.fromkeys(names, 0)
-        self._visited: list[NDArray[np.intp]] = []
+        self.visited: list[NDArray[np.int64]] = []
+
+    @property
+    def store(self) -> Store:
+        """The store of the collection, which is owned meanwhile."""
+        return self._collection.store
 
     @property
     def lease(self) -> Lease:
@@ -73,17 +77,6 @@ class Import:
             self.counts[name] += n
         if histories is not None:
             self._learn(named, histories)
-        self._write()
-
-    def finish(self) -> None:
-        """Make the first plan of the visits, and write what it makes of their pages: the next crawl begins with it."""
-        if self._visited:
-            plan_now(self._crawl, self._now)
-        for pages in self._visited:
-            self._collection.unsaved.pages(pages, self._now)
-            self._write()
-
-    def _write(self) -> None:
         self._collection.flush(self._now)
         writer = self._collection.write_behind
         if not writer.drain(_WRITTEN_WITHIN):
@@ -112,7 +105,7 @@ class Import:
             if changed_at > -np.inf:
                 unsaved.content(page, self._now, changed_at=changed_at)
         self._observe(pages, visits)
-        self._visited.append(pages)
+        self.visited.append(self._collection.numbers.of(pages))
         self.counts["visits"] += visits.row.size
 
     def _observe(self, pages: NDArray[np.intp], visits: Histories) -> None:
