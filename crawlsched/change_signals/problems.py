@@ -39,7 +39,6 @@ PROBLEM_KINDS = {
     "bad-lastmod": "a lastmod that cannot be read without guessing; it counts only where its text changes",
     "damaged-feed": "a feed that is not well-formed; what lxml recovered was read",
     "loop": "an index that lists itself or an index above it; the child was dropped",
-    "private-address": "a URL of a machine that is not of the public internet; it became no page",
     "index-depth": "an index file below max_index_depth others; its children were not read",
 }
 

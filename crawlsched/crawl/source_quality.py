@@ -120,7 +120,7 @@ def tallied(quality: dict[str, Any], read: SourceRead, now: float) -> dict[str, 
     dates = np.unique(stated[(stated % _DAY != 0) & (stated <= now)])
     return {
         **quality,
-        "document": read.document,
+        "document": read.document.kind,
         "announced": quality.get("announced", 0) + int(read.announced.sum()),
         "late": [*quality.get("late", []), *np.round(now - dates, 1).tolist()][-_REMEMBERED:],
     }
