@@ -17,9 +17,6 @@ __all__ = ["RAW_AMPERSAND", "UNDECLARED", "Mender"]
 RAW_AMPERSAND = "\ufdd0"
 #: The beginning of the namespace for a prefix that the document uses and does not declare.
 UNDECLARED = "prefix:"
-_PIECE = 32_768
-# The pieces that are kept of a text without any "<": a longer one exceeds every limit.
-_LONGEST_TAIL = 4_096
 _CLOSING = {"<!--": "-->", "<![CDATA[": "]]>", "<?": "?>"}
 _SPECIAL = re.compile(r"<!--|<!\[CDATA\[|<\?|<!")
 _IN_DECLARATION = re.compile(r"""<!--|["'\[\]>]""")
@@ -68,13 +65,12 @@ class Mender:
         self._prefixes = {"xml", "xmlns"}
 
     def mended(self, characters: Iterable[str]) -> Iterator[str]:
-        """Give the document in pieces of some 32,000 characters, mended."""
+        """Give the document in pieces as they come, mended."""
         for text in characters:
-            for start in range(0, len(text), _PIECE):
-                yield self._short(self._piece(self._carry + text[start : start + _PIECE]))
-                if self._steps < 0:
-                    self._problems.add("too-many-elements")
-                    return
+            yield self._short(self._piece(self._carry + text))
+            if self._steps < 0:
+                self._problems.add("too-many-elements")
+                return
         rest, self._carry = self._carry, ""
         yield self._short(self._piece(rest, is_last=True))
         if self._opener:
@@ -91,7 +87,7 @@ class Mender:
 
     def _piece(self, text: str, is_last: bool = False) -> str:
         if not is_last:
-            text, self._carry = _cut(text)
+            text, self._carry = _cut(text, self._max_run)
         kept: list[str] = []
         position = 0
         while position < len(text):
@@ -179,9 +175,9 @@ class Mender:
         return match[0] if match[1] in self._prefixes else f'{match[0]} xmlns:{match[1]}="{UNDECLARED}{match[1]}"'
 
 
-def _cut(text: str) -> tuple[str, str]:
-    """Part a piece where no tag, opening or reference is cut in two; nothing that has no end piles up."""
-    last = max(text.rfind("<", -_LONGEST_TAIL), text.rfind("&", -64))
+def _cut(text: str, max_run: int) -> tuple[str, str]:
+    """Part a piece where no tag, opening or reference is cut in two; a tag of more than `max_run` characters is."""
+    last = max(text.rfind("<", -max_run), text.rfind("&", -64))
     if last >= 0 and not any(end in text[last + 1 :] for end in ">;"):
         return text[:last], text[last:]
     return text, ""
