@@ -107,9 +107,7 @@ class Collected:
         """Count an entry that is looked at, whatever comes of it; False when the limit is reached."""
         self._n_left -= 1
         if self._n_left < 0:
-            self._problems.add(
-                "too-many-entries", "more than max_entries and max_children, most refused"
-            )
+            self._problems.add("too-many-entries", "more than max_entries and max_children, most refused")
         return self._n_left >= 0
 
     def page(self, locations: Sequence[str], dates: Sequence[str] = (), *, is_child: bool = False) -> bool:
