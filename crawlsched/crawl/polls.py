@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from crawlsched.change_signals import Problem, absolute_sitemaps
+from crawlsched.change_signals import Limits, Problem, absolute_sitemaps
 from crawlsched.content.verdict import judge_status
 from crawlsched.crawl.admission import Admission
 from crawlsched.crawl.collection import Collection
@@ -29,7 +29,6 @@ logger = logging.getLogger(__name__)
 _MOST_OF_A_HOST = 5
 # Entries of a sitemap taken over between two looks at the clock.
 _ENTRIES_AT_ONCE = 16
-_DEEPEST_INDEX = 16
 # Notices of a source's news are heeded once in this share of the interval between polls.
 _BETWEEN_NOTICES = 1 / 64
 
@@ -85,7 +84,7 @@ class Polls:
         above: list[Source] = []
         parent = self._sources[number].parent
         # A cyclic chain in the store ends at the limit of the reader.
-        while parent is not None and len(above) <= _DEEPEST_INDEX:
+        while parent is not None and len(above) <= Limits().max_index_depth:
             above.append(self._sources[parent])
             parent = above[-1].parent
         return above

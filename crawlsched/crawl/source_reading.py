@@ -25,9 +25,12 @@ from crawlsched.change_signals import (
     read_sitemap,
     text_mark,
 )
+from crawlsched.change_signals.problems import MAX_EXAMPLE
 from crawlsched.crawl.collection import FoundPage
 from crawlsched.crawl.fingerprints import without_parameters
+from crawlsched.slot_clock import DAY
 from crawlsched.store import Source, host_of
+from crawlsched.store.rows import ROWS_AT_ONCE
 
 __all__ = [
     "SourceRead",
@@ -35,13 +38,9 @@ __all__ = [
     "read_source",
 ]
 
-# How many pages are asked for in one statement.
-_AT_ONCE = 1000
 # After this number of URLs the thread rests for a moment (seconds), in favour of the slot clock.
 _AT_A_STRETCH = 20
 _REST = 0.002
-_DAY = 86_400.0
-_LONGEST_EXAMPLE = 200
 #: The request fingerprint of a URL, and its pages.
 KnownAs = Callable[[str], tuple[bytes, Sequence[int]]]
 #: What a source last announced of pages, in the database.
@@ -122,7 +121,7 @@ def _look_up(read: SourceRead, known_as: KnownAs) -> list[_Entry]:
         if not pages:
             unknown[name] = _later(unknown.get(name), entry)
     if refused:
-        read.document.problems.append(Problem("bad-url", len(refused), refused[0][:_LONGEST_EXAMPLE]))
+        read.document.problems.append(Problem("bad-url", len(refused), refused[0][:MAX_EXAMPLE]))
     for name, entry in unknown.items():
         read.unknown.append((FoundPage(entry[0], name, host_of(entry[0])), _kept(None, entry)))
     read.pages = np.fromiter(known, np.intp, len(known))
@@ -140,8 +139,8 @@ def _compare(read: SourceRead, entries: list[_Entry], source: Source, announced_
     """Find the announcements (by `change_signals.announces`), and the dates to store."""
     stored: list[float | None] = []
     counts = np.zeros(len(entries), np.int64)
-    for start in range(0, len(entries), _AT_ONCE):
-        part = slice(start, start + _AT_ONCE)
+    for start in range(0, len(entries), ROWS_AT_ONCE):
+        part = slice(start, start + ROWS_AT_ONCE)
         seen, before, counts[part] = announced_before(read.pages[part], source.source)
         found = zip(seen.tolist(), before.tolist(), strict=True)
         stored += [lastmod if is_seen and not math.isnan(lastmod) else None for is_seen, lastmod in found]
@@ -156,7 +155,7 @@ def _kept(before: float | None, entry: _Entry) -> float | None:
     _, now, precision, text = entry
     if now is None:
         return text_mark(text) if text and (before is None or before < 0.0) else before
-    if before is not None and precision == "day" and before // _DAY == now // _DAY:
+    if before is not None and precision == "day" and before // DAY == now // DAY:
         return before
     return now
 

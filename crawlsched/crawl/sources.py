@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import inf
 
-from crawlsched.change_signals import canonical
+from crawlsched.change_signals import Limits, canonical
+from crawlsched.slot_clock import DAY
 from crawlsched.store import Source
 
 __all__ = ["POLLED_KINDS", "Sources", "shortest_interval"]
@@ -17,12 +18,8 @@ __all__ = ["POLLED_KINDS", "Sources", "shortest_interval"]
 POLLED_KINDS = ("sitemap", "robots")
 # All sources together take at most this share of the bandwidth, and each waits for this share of a round of the crawl.
 _SHARE = 1 / 20
-# A source without news waits no longer, seconds, unless the settings say so.
-_DAY = 86_400.0
 # When a source that nobody names any more is asked again: in the year 2255.
 _NEVER = 9e9
-#: As many as one index may list; with three levels of indexes there is no bound otherwise.
-MOST_OF_A_HOST = 50_000
 
 
 class Sources:
@@ -38,8 +35,9 @@ class Sources:
     70.0
     """
 
-    def __init__(self, interval: float, most_of_a_host: int = MOST_OF_A_HOST) -> None:
+    def __init__(self, interval: float, most_of_a_host: int = Limits().max_children) -> None:
         self._interval = interval
+        # As many as one index may list; with three levels of indexes there is no bound otherwise.
         self._most_of_a_host = most_of_a_host
         self._n_of_host: Counter[str] = Counter()
         self._n_named_by_pages: Counter[str] = Counter()
@@ -185,7 +183,7 @@ class Sources:
         source = self[number]
         if source.next_poll_at == _NEVER:  # left while it was asked
             return self.describe(number, polled_at=now)
-        longest = max(shortest, self._interval, _DAY)
+        longest = max(shortest, self._interval, DAY)
         # A sitemap whose index states dates is polled when that date is another one.
         before = source.quality.get("wait", 0.0 if source.listed_lastmod is None else longest)
         wait = min(max(before / 2 if has_news else 2 * before, shortest), longest)
