@@ -333,7 +333,7 @@ class SmallLimits(Histories):
         super().__init__()
         self.limits = pytest.MonkeyPatch()
         self.limits.setattr(due_times, "_MOST_SOON", 16)
-        self.limits.setattr(due_times, "_ROWS_AT_ONCE", 32)
+        self.limits.setattr(due_times, "ROWS_AT_ONCE", 32)
         for name, limit in (("_FEWEST", 4), ("_AT_ONCE", 64), ("_MOST", 128)):
             self.limits.setattr(filing, name, limit)
 
