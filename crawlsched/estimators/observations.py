@@ -6,22 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
+from crawlsched.columns.numerics import LONGEST, SHORTEST
 
-__all__ = [
-    "LONGEST",
-    "SHORTEST",
-    "Observations",
-    "check_n_pages",
-    "check_observations",
-    "check_positive",
-    "check_rows",
-    "per_page",
-]
-
-
-#: Shorter and longer times count as these seconds, so that sums and quotients stay within float64.
-SHORTEST = 1e-9
-LONGEST = 1e15
+__all__ = ["Observations", "check_n_pages", "check_observations", "check_positive", "check_rows", "per_page"]
 
 
 class Observations(NamedTuple):

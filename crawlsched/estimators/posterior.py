@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.columns.blocks import blocks
-from crawlsched.columns.numerics import SMALLEST, TINY
+from crawlsched.columns.numerics import LONGEST, SHORTEST, SMALLEST, TINY
 from crawlsched.estimators.estimator import Columns, Estimator
 from crawlsched.estimators.log_weights import (
     decoded,
@@ -22,7 +22,7 @@ from crawlsched.estimators.log_weights import (
     relative_likelihoods,
     to_steps,
 )
-from crawlsched.estimators.observations import LONGEST, SHORTEST, Observations, check_observations, check_rows, per_page
+from crawlsched.estimators.observations import Observations, check_observations, check_rows, per_page
 from crawlsched.estimators.probabilities import check_prior, posterior_probabilities, visit_log_likelihood
 
 __all__ = ["DEFAULT_RATES", "DEFAULT_RATES_ID", "Posterior", "Renewal", "grid_id"]

@@ -19,7 +19,7 @@ from crawlsched.estimators.posterior import DAY
 from crawlsched.estimators.signal_pooling import FIRST_PRECISION, MOST_GROUPS, pooled_sites, pooled_sources
 from crawlsched.planner.plans.parameters import LIKELIHOOD_POWER, Parameters, SignalGroups
 
-__all__ = ["DEMAND_SAMPLE", "FIRST_SIGNAL_RATE", "POINTS_PER_DECADE", "Plan", "Snapshot", "plan"]
+__all__ = ["DEMAND_SAMPLE", "FIRST_SIGNAL_RATE", "LEAST_GROUP", "POINTS_PER_DECADE", "Plan", "Snapshot", "plan"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,8 +129,8 @@ def _signal_rates(snapshot: Snapshot, n_sources: int) -> FloatArray:
     return rates
 
 
-# A host needs this many visited pages in the sample for a prior of its own.
-_LEAST_GROUP = 30
+#: A group is described by itself from this number on: a host by so many visited pages in the sample.
+LEAST_GROUP = 30
 #: Pages from which the demand curve is estimated, and points of a curve per factor of 10.
 DEMAND_SAMPLE, POINTS_PER_DECADE = 4096, 10
 # OpenBLAS does not share matrix products of this number of operations among threads. Otherwise its threads would spin
@@ -292,7 +292,7 @@ def _learn_priors(snapshot: Snapshot) -> tuple[FloatArray, tuple[int, ...]]:
     whole = learn_prior(snapshot.log_likelihood, learning_rate=LIKELIHOOD_POWER)
     visited = np.bincount(snapshot.hosts)
     largest = np.argsort(-visited, kind="stable")[:MOST_GROUPS]
-    grouped = np.sort(largest[visited[largest] >= _LEAST_GROUP])
+    grouped = np.sort(largest[visited[largest] >= LEAST_GROUP])
     # A single host is the whole.
     if not grouped.size or np.count_nonzero(visited) == 1:
         return whole[np.newaxis], ()

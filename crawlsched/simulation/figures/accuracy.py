@@ -181,20 +181,23 @@ def corrupted(history: History, share: float, noise: FloatArray) -> History:
     return replace(history, recall=recall, false_signal_rate=false)
 
 
-def _corruption(shares: tuple[float, ...], crawls_per_page: float, pages: LabelledPages, settings: Settings) -> Figure:
-    """Return the figure of what corruption costs, by the share of noise in precision and recall; one share is 0."""
+def _corruption(pages: LabelledPages, shares: tuple[float, ...] = (0.0, 0.1, 0.2), crawls: float = 0.05) -> Figure:
+    """Return the figure of what corruption costs, by the share of noise in precision and recall; one share is 0.
+
+    `crawls` are those per page and time step: 5000 for 100,000 pages (section 6.7).
+    """
 
     def measure(settings: Settings, n_pages: int, rng: np.random.Generator, repetition: int) -> Numbers:
         history = pages.draw(rng, n_pages, settings.time)
         noise = rng.random((2, n_pages))
         # GREEDY knows of no announcements, so nothing that it knows is corrupted.
-        greedy = crawl_by("GREEDY", history, settings.time, crawls_per_page * n_pages).freshness
+        greedy = crawl_by("GREEDY", history, settings.time, crawls * n_pages).freshness
         found: dict[tuple[str, float], float] = {}
         for share in shares:
             believed = corrupted(history, share, noise)
             found["GREEDY", share] = greedy
             for policy in POLICIES_5[1:]:
-                found[policy, share] = crawl_by(policy, believed, settings.time, crawls_per_page * n_pages).freshness
+                found[policy, share] = crawl_by(policy, believed, settings.time, crawls * n_pages).freshness
         numbers: Numbers = {}
         for (policy, share), accuracy in found.items():
             numbers["accuracy", n_pages, share, policy] = accuracy
@@ -206,14 +209,10 @@ def _corruption(shares: tuple[float, ...], crawls_per_page: float, pages: Labell
         "noisy-signals-5",
         PAPER,
         "accuracy where precision and recall are known wrongly",
-        settings,
+        Settings(10, (100_000,), 200.0),
         repeated(("pages", "corruption", "policy"), measure),
         drawn(Panel({"accuracy": "o-"}, "corruption", ("policy",), each="pages")),
-        {
-            "bandwidth R": f"{crawls_per_page:g} per page",
-            "corruptions p": " ".join(map(str, shares)),
-            **pages.words(),
-        },
+        {"bandwidth R": f"{crawls:g} per page", "corruptions p": " ".join(map(str, shares)), **pages.words()},
     )
 
 
@@ -245,12 +244,6 @@ FIGURES = (
         (BASELINE, "GREEDY", "GREEDY-NCIS"),
         replace(SECTION_6, pages=(*SECTION_6.pages, 10_000)),
     ),
-    # Section 6.7: 5000 crawls a time step for 100,000 pages, 200 time steps, 10 repetitions.
-    _corruption(
-        shares=(0.0, 0.1, 0.2),
-        crawls_per_page=0.05,
-        pages=_LABELLED_PAGES,
-        settings=Settings(10, (100_000,), 200.0),
-    ),
+    _corruption(_LABELLED_PAGES),
     _late(delay=6.0, discarded=5.0),
 )

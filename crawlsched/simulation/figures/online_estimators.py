@@ -283,11 +283,7 @@ def _edited_page(n_changes: int, edit_rate: float, crawl_rates: tuple[float, flo
         {TRAJECTORY: "o"},
         "visits",
         where={"p": ""},
-        axes={
-            "title": "(a) Q-Q",
-            "xlabel": "exponential quantile, hours",
-            "ylabel": "quantile of the changes, hours",
-        },
+        axes={"title": "(a) Q-Q", "xlabel": "exponential quantile, hours", "ylabel": "quantile of the changes, hours"},
     )
     panels = [
         Panel(
