@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
-from crawlsched.columns.blocks import ROWS_AT_ONCE
+from crawlsched.columns.blocks import ROWS_AT_ONCE, blocks
 from crawlsched.columns.growing import NumberColumn
 from crawlsched.columns.numerics import GOLDEN
 from crawlsched.pages import FREE
@@ -68,9 +68,9 @@ def snapshot_in_parts(
 
 def _copied(column: NumberColumn | npt.NDArray[Any], rows: IndexArray) -> Generator[None, None, npt.NDArray[Any]]:
     """Copy some rows of a column, which lie far apart in memory, in parts of about a millisecond."""
-    found, most = [], _LOOKED_AT // 64  # each is a look into memory of its own
-    for start in range(0, max(rows.size, 1), most):
-        found.append(column[rows[start : start + most]])
+    found = []
+    for part in blocks(max(rows.size, 1), width=16):  # each row is a look into memory of its own
+        found.append(column[rows[part]])
         yield
     return np.concatenate(found)
 
