@@ -83,7 +83,7 @@ class Sources:
         return self._rows[number]
 
     def load(self, sources: Sequence[Source], now: float = inf) -> dict[int, int]:
-        """Take over sources of a store; no poll waits longer than the present interval.
+        """Take over sources of a store; no poll waits longer than a day, or the present interval.
 
         Returns
         -------
@@ -104,8 +104,7 @@ class Sources:
                 self.describe(number, parent=numbers.get(source.parent))
             if source.kind in POLLED_KINDS:
                 at = source.next_poll_at or 0.0
-                is_of_other = at != _NEVER and source.quality.get("interval") != self._interval
-                self._wait_until(min(at, now + self._interval) if is_of_other else at, number)
+                self._wait_until(at if at == _NEVER else min(at, now + max(self._interval, DAY)), number)
         return numbers
 
     def drop(self, numbers: Iterable[int]) -> None:
@@ -187,7 +186,7 @@ class Sources:
         # A sitemap whose index states dates is polled when that date is another one.
         before = source.quality.get("wait", 0.0 if source.listed_lastmod is None else longest)
         wait = min(max(before / 2 if has_news else 2 * before, shortest), longest)
-        quality = {**source.quality, "interval": self._interval, "wait": wait}
+        quality = {**source.quality, "wait": wait}
         changed = self.describe(number, polled_at=now, next_poll_at=now + wait, quality=quality, **changes)
         self._wait_until(now + wait, number)
         return changed

@@ -113,19 +113,17 @@ def test_a_host_has_so_many_sitemaps_at_most() -> None:
     assert again.add("sitemap", "http://a/3", "a", now=0.0) is None
 
 
-def test_a_source_that_was_planned_under_another_interval_waits_no_longer_than_this_one() -> None:
-    """A changed setting holds from the next start on; what was planned under the same one stays."""
+def test_a_source_that_was_planned_under_another_interval_waits_no_longer_than_a_day() -> None:
+    """A changed setting holds from the next poll on, and that comes within a day."""
     sources = Sources(interval=10.0)
-    planned = {"next_poll_at": 7_000.0}
     sources.load(
         [
-            Source(0, "sitemap", "http://a/0", "a", quality={"interval": 3_600.0}, **planned),
-            Source(1, "sitemap", "http://a/1", "a", quality={"interval": 10.0}, **planned),
-            Source(2, "sitemap", "http://a/2", "a", next_poll_at=105.0),
+            Source(0, "sitemap", "http://a/0", "a", next_poll_at=1e6),
+            Source(1, "sitemap", "http://a/1", "a", next_poll_at=7_000.0),
         ],
         now=100.0,
     )
-    assert [sources[number].next_poll_at for number in range(3)] == [110.0, 7_000.0, 105.0]
+    assert [sources[number].next_poll_at for number in range(2)] == [86_500.0, 7_000.0]
 
 
 def test_a_source_that_nobody_names_any_more_is_asked_no_more_until_it_is_named_again() -> None:
