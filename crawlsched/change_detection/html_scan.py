@@ -54,7 +54,6 @@ _SPELLING: dict[int, str] = (
 _UNSEEN_SPELLING = re.compile(f"[{''.join(map(chr, _SPELLING))}]")
 
 _NOT_SINGLE = re.compile(r"[^\S ]|  ")
-_LONGEST_KNOWN_TAG = 200
 
 
 class Tag:
@@ -142,7 +141,7 @@ def scanned(markup: str) -> Iterator[Scanned]:
             continue
         text, written, _, inner = match.groups()
         position = match.end()
-        tag = _known_tag(written) if len(written) <= _LONGEST_KNOWN_TAG else Tag(written)
+        tag = _known_tag(written) if len(written) <= LOOKED_AT else Tag(written)
         if not tag.is_raw or tag.name in without_end or (is_xhtml and tag.attributes.endswith("/")):
             yield text, tag, inner
         elif inner is not None:
