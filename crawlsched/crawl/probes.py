@@ -9,19 +9,19 @@ from math import inf
 from random import Random
 
 from crawlsched.change_detection.detector import Finding
-from crawlsched.change_detection.limits import FEW
+from crawlsched.change_detection.limits import FEW, SHARE_AGAIN
 from crawlsched.change_detection.template_noise import TemplateNoise
 from crawlsched.content.reading import Content
 
-__all__ = ["APART", "SHARE", "Probe", "Probes"]
+__all__ = ["APART", "Probe", "Probes"]
 
 #: Seconds between fetches that teach: clocks of seconds differ in 19 of 20 then, and edits hardly ever fall between.
 #: After a whole second they missed a slot, and on fast sites one edit more in six fell between the fetches.
 APART = 0.95
 
-#: Second fetches: this share of the visits that could find a change, and a number more. Beyond this, where each page is
-#: a template of its own, an apparent change is delivered without one. As many wait at most.
-SHARE, _AT_LEAST = 0.05, 30
+# So many second fetches more than their share. Beyond this, where each page is a template of its own, an apparent change
+# is delivered without one. As many wait at most.
+_AT_LEAST = 30
 # Where so many in a row brought nothing new, ever fewer are made.
 _QUIET = 5
 
@@ -86,7 +86,7 @@ class Probes:
     @property
     def _most(self) -> float:
         """How many second fetches there may be by now."""
-        return _AT_LEAST + SHARE * self._n_again
+        return _AT_LEAST + SHARE_AGAIN * self._n_again
 
     def _have_turn(self) -> bool:
         """Whether second fetches have room, and take slots from first copies only in step with visits to known pages.
@@ -128,10 +128,10 @@ class Probes:
 
     def is_wanted(self, host: int, finding: Finding, noise: TemplateNoise) -> bool:
         """Decide whether a visit that has been judged is worth a second fetch."""
-        if self.n_asked >= 2 * FEW + SHARE * self._n_again or not self._have_turn() or not self._has_room(host):
+        if self.n_asked >= 2 * FEW + SHARE_AGAIN * self._n_again or not self._have_turn() or not self._has_room(host):
             return False
         if finding.reason == "noise":
-            return finding.is_suspect or self._rng.random() < SHARE
+            return finding.is_suspect or self._rng.random() < SHARE_AGAIN
         return finding.is_news and self._is_drawn(noise.n_quiet)
 
     def ask(self, probe: Probe) -> None:

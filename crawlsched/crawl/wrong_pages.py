@@ -11,10 +11,9 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from crawlsched.change_detection.fingerprint import PHRASE, sketch_similarity
-from crawlsched.change_detection.limits import FEW, LEAST_SHARED, REMEMBERED
+from crawlsched.change_detection.limits import FEW, LEAST_SHARED, REMEMBERED, SHARE_AGAIN
 from crawlsched.content.reading import Content
 from crawlsched.content.verdict import Refetch, given_trace
-from crawlsched.crawl.probes import SHARE
 from crawlsched.store import Outcome, PageFacts
 
 __all__ = ["WrongPages"]
@@ -68,7 +67,7 @@ class WrongPages:
             return Outcome.WRONG
         if content.likeness in known.asked:  # until the answer is there, no page is judged by this content
             return Refetch.IMPOSSIBLE_PAGE
-        if known.n_visits * SHARE < 1.0 or not content.is_html:
+        if known.n_visits * SHARE_AGAIN < 1.0 or not content.is_html:
             return Refetch.PAGE
         known.n_visits = 0
         known.asked.add(content.likeness)
