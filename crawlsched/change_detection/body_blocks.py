@@ -11,7 +11,7 @@ from collections.abc import Collection
 from crawlsched.change_detection.blocks import PageBlocks, page_blocks
 from crawlsched.change_detection.content_kind import content_kind, decoded
 from crawlsched.change_detection.html_scan import normalised
-from crawlsched.change_detection.limits import DEEPEST, LONGEST_NAME, MOST_BLOCKS, MOST_DENSE, MOST_KEPT
+from crawlsched.change_detection.limits import DEEPEST, DENSE, LONGEST_NAME, MOST_BLOCKS, MOST_DENSE, MOST_KEPT
 from crawlsched.change_detection.tag_data import parsed_json
 
 __all__ = ["GZIP", "body_blocks"]
@@ -79,7 +79,7 @@ def body_blocks(
     if isinstance(value, dict | list):
         for path, leaf in blocks.values(blocks.to(0, "json"), value):
             blocks.add(path, leaf or '""')
-    elif isinstance(value, str) or (kind == "xml" and text.count("<") > MOST_DENSE + len(text) // 40):
+    elif isinstance(value, str) or (kind == "xml" and text.count("<") > MOST_DENSE + len(text) // DENSE):
         blocks.rest = normalised(text)
     elif kind == "xml":
         _add_xml(blocks, text)

@@ -21,15 +21,19 @@ MOST_SHOWN = 8
 #: Blocks of a page, members of an archive, elements side by side: judging them takes 15 ms.
 MOST_BLOCKS = 4_096
 
-#: Tags of a page that are read one by one; values of JSON and tags of XML where they are dense: 2 to 20 µs each.
+#: Tags of a page that are read one by one; values of JSON and tags of XML where they are dense: 2 to 9 µs each.
 MOST_DENSE = 20_000
+
+#: Characters of a page for each tag beyond the first 4,096, and of JSON and XML for each value or tag beyond 20,000:
+#: nobody writes more of them than one in 25 characters.
+DENSE = 25
 
 #: Characters of a page that are kept as they are, and of what lies beyond a digest of each block: 20 kB compressed.
 MOST_KEPT = 200_000
 
 #: Characters that are compared token by token, 64 more for each text: 7 ms. All differences behind are one remainder.
 #: Of one text a quarter, so that it leaves room for others; a difference in more is never noise.
-MOST_COMPARED = 32_000
+MOST_COMPARED = 40_000
 LONGEST_COMPARED = MOST_COMPARED // 4
 
 #: Elements, keys and columns that make a place; no search for an element that is open, or around a word, goes further.

@@ -19,8 +19,8 @@ __all__ = ["APART", "Probe", "Probes"]
 #: After a whole second they missed a slot, and on fast sites one edit more in six fell between the fetches.
 APART = 0.95
 
-# So many second fetches more than their share. Beyond this, where each page is a template of its own, an apparent change
-# is delivered without one. As many wait at most.
+# So many second fetches more than their share; as many wait at most. Beyond this, where each page is a template of its
+# own, an apparent change is delivered without one.
 _AT_LEAST = 30
 # Where so many in a row brought nothing new, ever fewer are made.
 _QUIET = 5
@@ -49,9 +49,10 @@ class Probes:
     A visit is put off where a second fetch has to tell, as `verdict` says. So is one where a page looks changed and its
     template was probed fewer than three times; but not after an announcement, once there were 30 second fetches. The
     rest is judged at once, and some probed nevertheless: those that look changed until five in a row have shown nothing
-    new, and ever fewer after that; and a twentieth of those that find nothing but noise, so that it can return. All
-    together are at most 5 in a hundred visits, and 30 more; twice as many where pages share a template that was probed
-    fewer than three times. At most half of them only teach. Visits are those of pages that were seen before.
+    new, and ever fewer after that; and a twentieth of those that find nothing but noise, so that it can return;
+    together 5 in a hundred visits and 6 more. All together are at most 5 in a hundred visits, and 30 more; twice as
+    many where pages share a template that was probed fewer than three times. At most half of them only confirm what is
+    left out. Visits are those of pages that were seen before.
     """
 
     def __init__(
@@ -128,10 +129,14 @@ class Probes:
 
     def is_wanted(self, host: int, finding: Finding, noise: TemplateNoise) -> bool:
         """Decide whether a visit that has been judged is worth a second fetch."""
-        if self.n_asked >= 2 * FEW + SHARE_AGAIN * self._n_again or not self._have_turn() or not self._has_room(host):
+        if not self._have_turn() or not self._has_room(host):
+            return False
+        if finding.reason == "noise" and finding.is_suspect:
+            return 2 * self.n_asked < self._most
+        if self.n_asked >= 2 * FEW + SHARE_AGAIN * self._n_again:
             return False
         if finding.reason == "noise":
-            return finding.is_suspect or self._rng.random() < SHARE_AGAIN
+            return self._rng.random() < SHARE_AGAIN
         return finding.is_news and self._is_drawn(noise.n_quiet)
 
     def ask(self, probe: Probe) -> None:
