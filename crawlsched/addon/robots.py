@@ -17,6 +17,7 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.misc import load_object
 
+from crawlsched.crawl.hosts import DAY
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.visits import NOT_RETRIED
 from crawlsched.scrapy_versions import ROBOTS_PARSED, create_looping_call, download, put_robots, robots_facts
@@ -26,7 +27,7 @@ __all__ = ["RobotsFiles"]
 logger = logging.getLogger(__name__)
 
 # RFC 9309, 2.4: as long as Cache-Control says, and not longer than a day. Seconds.
-_SHORTEST, _LONGEST = 10.0, 86_400.0
+_SHORTEST, _LONGEST = 10.0, DAY
 # Within a day robots.txt takes at most one request to a host in this number.
 _REQUESTS_EACH = 100
 _max_age = re.compile(r"max-age\s*=\s*\"?(\d{1,9})", re.IGNORECASE).search

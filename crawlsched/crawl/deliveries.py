@@ -11,6 +11,7 @@ from typing import Any
 
 from crawlsched.content.verdict import Circumstances
 from crawlsched.crawl.collection import Collection
+from crawlsched.crawl.hosts import DAY
 from crawlsched.crawl.run import OnePass
 from crawlsched.pages.marks import AWAITED, OWED, START, TRIED, UNTRACKED, n_failures, with_failures
 from crawlsched.store import Outcome, PageFacts, host_of
@@ -18,9 +19,6 @@ from crawlsched.store import Outcome, PageFacts, host_of
 __all__ = ["Delivery", "DeliveryBook"]
 
 logger = logging.getLogger(__name__)
-
-# The longest wait, in seconds, before a page whose callback fails again and again is tried.
-_LONGEST_WAIT = 86_400.0
 
 
 @dataclass(slots=True, eq=False)
@@ -189,7 +187,7 @@ class DeliveryBook:
         n = n_failures(marks) + 1
         self._collection.set_marks(page, with_failures(marks, n), now)
         if n > 1:
-            planner.put_off(page, now + min(planner.error_interval * 2.0 ** (n - 2), _LONGEST_WAIT), now)
+            planner.put_off(page, now + min(planner.error_interval * 2.0 ** (n - 2), DAY), now)
             self._collection.unsaved.page(page, now)
 
     def give_up(self, started_before: float) -> None:

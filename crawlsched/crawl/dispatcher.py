@@ -8,6 +8,7 @@ from math import inf
 from crawlsched.content.reading import MOST_TEXT_BYTES, Body, Content, compare, is_current, is_quick, read_content
 from crawlsched.crawl.collection import Collection
 from crawlsched.crawl.deliveries import DeliveryBook
+from crawlsched.crawl.hosts import DAY
 from crawlsched.crawl.probes import Probes
 from crawlsched.crawl.recipe_choice import Recipes, meant_for
 from crawlsched.crawl.request_templates import LEFT_OUT
@@ -21,8 +22,6 @@ __all__ = ["Dispatcher"]
 
 # While pages get their first copies, a source is read again only after this number of its intervals.
 _INTERVALS_DURING_FIRST_CRAWLS = 8
-# A page whose credentials were struck out waits for these seconds, again and again.
-_WITHOUT_CREDENTIALS = 86_400.0
 # No slot goes through more pages than this that cannot be sent for.
 _TRIES = 20
 
@@ -130,7 +129,7 @@ class Dispatcher:
         if not facts.template_data or LEFT_OUT not in facts.template_data:
             return True
         self._collection.planner.release(facts.page, now)
-        self._collection.planner.put_off(facts.page, now + _WITHOUT_CREDENTIALS, now)
+        self._collection.planner.put_off(facts.page, now + DAY, now)
         self._collection.withheld.note(host_of(facts.url), "credentials", facts.url, now)
         self._count("crawlsched/withheld/credentials")
         if self._one_pass is not None:

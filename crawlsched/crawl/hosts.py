@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from datetime import timedelta
 from email.utils import parsedate_to_datetime
 from typing import NamedTuple
 
@@ -11,7 +12,10 @@ import numpy as np
 
 from crawlsched.columns.array_types import FloatArray
 
-__all__ = ["Hosts", "retry_after"]
+__all__ = ["DAY", "Hosts", "retry_after"]
+
+#: In seconds: the longest time for which anything that failed or was refused is left alone.
+DAY = timedelta(days=1).total_seconds()
 
 # A host fails as a whole after this many errors in a row. They must be of this many rounds: requests in the air at one
 # moment fail together. It rests for this share of the time for which it has failed, and for these seconds at most:
@@ -191,10 +195,6 @@ class Hosts:
         return max(free, self._due.get(host, free)) if self._due else free
 
 
-# A server that says "in a year" has made a mistake; after a day it is asked again.
-_LONGEST_ASKED_REST = 86_400.0
-
-
 def retry_after(value: str | None, now: float) -> float | None:
     """Read a Retry-After header into POSIX seconds, at most a day from now; None if there is nothing to read.
 
@@ -210,10 +210,11 @@ def retry_after(value: str | None, now: float) -> float | None:
     text = value.strip()
     if text.isascii() and text.isdigit():
         # More digits than a day has seconds need not be read as a number.
-        until = now + (float(text) if len(text) < 10 else _LONGEST_ASKED_REST)
+        until = now + (float(text) if len(text) < 10 else DAY)
     else:
         try:
             until = parsedate_to_datetime(text).timestamp()
         except (ValueError, OverflowError, TypeError):
             return None
-    return max(now, min(until, now + _LONGEST_ASKED_REST))
+    # A server that says "in a year" has made a mistake.
+    return max(now, min(until, now + DAY))

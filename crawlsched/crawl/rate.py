@@ -8,7 +8,7 @@ from math import inf, isfinite
 from typing import Any
 
 from crawlsched.crawl.hosts import Hosts
-from crawlsched.crawl.pacing import Line, Pace
+from crawlsched.crawl.pacing import Pace
 from crawlsched.crawl.page_requests import Share
 from crawlsched.planner import Planner
 from crawlsched.settings import Settings
@@ -21,6 +21,8 @@ logger = logging.getLogger(__name__)
 _MEAN_FOR = 3600.0
 # All processes pay back at once what they owe after a restart of their server: together 2 % of ten seconds.
 _LONGEST_SHARED_DEBT = 0.2
+# As many requests as these seconds have, and one more, may wait for their turn.
+_MOST_WAITING = 0.1
 # Below this number of requests a second each is written down at once.
 _SELDOM = 1.0
 
@@ -46,7 +48,8 @@ class CrawlRate:
     ) -> None:
         self._sharing = sharing
         self.slots = self._clock_of(settings.bandwidth, now)  # the grid of slots
-        self.line: Line[Any] = Line(Pace(settings.bandwidth))  # what waits to be written
+        self.pace = Pace(settings.bandwidth)  # of the second gate
+        self.n_waiting = 0  # for their turn at it
         self.on_rate: Callable[[], None] | None = (
             None  # called with another rate, and at the beginning and end of rests
         )
@@ -79,16 +82,14 @@ class CrawlRate:
         rate = self.slots.rate if self._sharing is None else self._sharing.rate
         last = -inf if self.last_sent_at is None else self.last_sent_at
         self.slots = self._clock_of(rate, max(now, last + 1.0 / rate))
-        self.line.pace = Pace(rate, last)
+        self.pace = Pace(rate, last)
 
     def _clock_of(self, rate: float, begin: float) -> SlotClock:
         return SlotClock(rate, begin) if self._sharing is None else SlotClock(rate, begin, debt=_LONGEST_SHARED_DEBT)
 
-    def sent(self, now: float, unpaid: bool) -> None:
-        """A request is written now; `unpaid` says that no slot was taken for it yet."""
+    def sent(self, now: float) -> None:
+        """A request is written now."""
         self.last_sent_at = now
-        if unpaid:
-            self.pay(now)
         if self.slots.rate < _SELDOM and self._sharing is None:
             # Where slots are rare each request is written down for a restart: even a supervisor in a crash loop exceeds
             # no rate.
@@ -110,6 +111,11 @@ class CrawlRate:
         if self._sharing is not None:
             return self._sharing.rests
         return self.paused_since is not None or self._rests_by_hours
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether so many requests wait for their turn that a new one would be sent later, by what is known now."""
+        return self.n_waiting > 1.0 + _MOST_WAITING * self.pace.rate
 
     def set_bandwidth(self, bandwidth: float, now: float) -> None:
         """Crawl at another rate from now on, as do all that share the collection within some seconds."""
@@ -157,14 +163,12 @@ class CrawlRate:
         self._note(now)
 
     def _rest_or_go_on(self) -> None:
-        # Behind the slots, too: robots.txt, media and what waited for a name are sent without a slot.
-        self.line.is_held = self.rests and self._sharing is None  # without a grant, requests wait before they are sent
         if self.on_rate is not None:
             self.on_rate()
 
     def _set(self, rate: float, now: float) -> None:
         self.slots.set_rate(rate, now)
         self._hosts.bandwidth = rate
-        self.line.pace.set_rate(rate, now)
+        self.pace.set_rate(rate, now)
         if self.on_rate is not None:
             self.on_rate()

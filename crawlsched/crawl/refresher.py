@@ -60,7 +60,6 @@ logger = logging.getLogger(__name__)
 # Long work rests while this number of rows waits for the next flush: handing them over takes some milliseconds of the
 # crawling thread, writing them about a tenth of a second of the other.
 _MOST_ROWS_PER_FLUSH = 1_200
-_CLOSING_STEP = 0.002
 # A second fetch that found no slot for this time would come too late: by then the page itself may have changed.
 _LONGEST_PROBE = 60.0
 _SLOTS_PER_PROBE = 3.0  # where slots are rarer than that, it has to wait for one all the same
@@ -302,7 +301,7 @@ class Refresher:
             self.sharing.ends()
         self.ends()
         while self.long_work.has_work:
-            self.long_work.go_on(_CLOSING_STEP)
+            self.long_work.go_on()
             yield None
             if len(self.collection.unsaved) > _MOST_ROWS_PER_FLUSH:
                 self.collection.flush(self.clock())
