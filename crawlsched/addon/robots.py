@@ -17,10 +17,10 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.misc import load_object
 
-from crawlsched.crawl.hosts import DAY
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.visits import NOT_RETRIED
 from crawlsched.scrapy_versions import ROBOTS_PARSED, create_looping_call, download, put_robots, robots_facts
+from crawlsched.slot_clock import DAY
 
 __all__ = ["RobotsFiles"]
 

@@ -295,8 +295,6 @@ class Scheduler(BaseScheduler):
         admitted = self._refresher.admission.requested(asked, self._refresher.clock())
         if admitted is AdmissionResult.ONCE:
             return self._add_untracked(request, delivery)
-        if delivery is not None and admitted is AdmissionResult.KNOWN:
-            delivery.n_known += 1
         self._has_been_busy = self._has_been_busy or admitted is AdmissionResult.NEW
         return admitted in (AdmissionResult.NEW, AdmissionResult.ELSEWHERE)
 

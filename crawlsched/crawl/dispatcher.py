@@ -8,7 +8,6 @@ from math import inf
 from crawlsched.content.reading import MOST_TEXT_BYTES, Body, Content, compare, is_current, is_quick, read_content
 from crawlsched.crawl.collection import Collection
 from crawlsched.crawl.deliveries import DeliveryBook
-from crawlsched.crawl.hosts import DAY
 from crawlsched.crawl.probes import Probes
 from crawlsched.crawl.recipe_choice import Recipes, meant_for
 from crawlsched.crawl.request_templates import LEFT_OUT
@@ -16,6 +15,7 @@ from crawlsched.crawl.run import OnePass, Starts
 from crawlsched.crawl.visits import Visit, VisitEnds, Visits
 from crawlsched.exceptions import DamagedRow, StoreError
 from crawlsched.pages.marks import START
+from crawlsched.slot_clock import DAY
 from crawlsched.store import PageFacts, Source, host_of
 
 __all__ = ["Dispatcher"]

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from datetime import timedelta
 from email.utils import parsedate_to_datetime
 from typing import NamedTuple
 
 import numpy as np
 
 from crawlsched.columns.array_types import FloatArray
+from crawlsched.slot_clock import DAY
 
-__all__ = ["DAY", "Hosts", "retry_after"]
-
-#: In seconds: the longest time for which anything that failed or was refused is left alone.
-DAY = timedelta(days=1).total_seconds()
+__all__ = ["Hosts", "retry_after"]
 
 # A host fails as a whole after this many errors in a row. They must be of this many rounds: requests in the air at one
 # moment fail together. It rests for this share of the time for which it has failed, and for these seconds at most:

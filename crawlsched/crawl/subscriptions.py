@@ -7,8 +7,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from crawlsched.change_signals import Hubs, is_web_url
-from crawlsched.crawl.hosts import DAY
 from crawlsched.crawl.private_addresses import is_private
+from crawlsched.slot_clock import DAY
 from crawlsched.store import Source
 
 __all__ = ["Subscription", "discovered", "is_reachable_hub", "kept", "subscription_of"]

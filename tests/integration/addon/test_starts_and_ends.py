@@ -205,21 +205,6 @@ def test_a_callback_that_closes_the_spider_has_finished_with_its_page(site, tmp_
     assert seen.count(urls[2]) == 1, seen
 
 
-COUNTS = """
-self.page += 1
-if self.page < 5:
-    yield response.follow(f"/list/{self.page}")
-"""
-
-
-def test_a_start_page_that_leads_to_nothing_is_named_once(site, tmp_path):
-    """A counter in the spider stands still where known pages call nothing back; the first run has nothing to say."""
-    site.default = lambda request: f"<p>{request.path}</p>"
-    project = Project(tmp_path, spider([site.url("/list/0")], COUNTS, also="page = 0"), one_pass=True)
-    logs = [project.run().log, project.run().log, project.run(callback_on_unchanged=True).log]
-    assert [log.count("asked for nothing but known pages") for log in logs] == [0, 1, 0]
-
-
 def test_a_crawl_by_post_that_is_stopped_again_and_again_goes_on(site, tmp_path):
     """What JOBDIR has kept goes before what the start page makes again, and what was not sent is kept."""
     site.default = lambda request: f"<p>{request.path}</p>"
