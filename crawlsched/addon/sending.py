@@ -79,8 +79,8 @@ class Gate:
                     return False
                 await self._until(self._rate.pace.next_time)
                 self._rate.pace.sent(self._clock())
-                if distance:
-                    self._passed_at[host] = self._clock()
+                # Of each request: the first is for a robots.txt, which may tell the distance.
+                self._passed_at[host] = self._clock()
                 return True
             finally:
                 self._next.release()
