@@ -73,6 +73,7 @@ class Dispatcher:
     def next_start(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, PageFacts] | None:
         """Return the page of the next start request that goes before all others, and begin its visit."""
         line, planner = self._starts.line, self._collection.planner
+        planner.frontier.advance(now)  # no page is picked meanwhile, and second fetches ask how many are new
         for _ in range(len(line)):
             page = line.popleft()
             if not self._collection.knows(page) or planner.in_flight(page):
