@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from crawlsched.crawl.page_requests import (
     SOURCE,
     AdmissionResult,
     PageRequest,
-    Share,
     from_data,
     to_data,
 )
@@ -29,6 +28,9 @@ from crawlsched.pages import NEW
 from crawlsched.pages.marks import AWAITED, BY_START, NEWS, RECRAWL, START
 from crawlsched.pages.variants import MOST_OF_A_URL, asked_variant, variant_fingerprint
 from crawlsched.store import Source, host_of
+
+if TYPE_CHECKING:
+    from crawlsched.crawl.shared.shared_crawl import SharedCrawl
 
 __all__ = ["Admission", "checked"]
 
@@ -48,7 +50,7 @@ class Admission:
     starts: Starts
     asks_robots: bool
     growth: Growth
-    sharing: Share | None = None
+    sharing: SharedCrawl | None = None
     not_data: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -34,7 +34,6 @@ from crawlsched.crawl.first_minute import beginning
 from crawlsched.crawl.growth import Growth
 from crawlsched.crawl.guard import Guard, Watchdog
 from crawlsched.crawl.hosts import retry_after
-from crawlsched.crawl.page_requests import Share
 from crawlsched.crawl.polls import Polls
 from crawlsched.crawl.probes import Probes
 from crawlsched.crawl.project import anchored, named_collection
@@ -52,6 +51,8 @@ from crawlsched.store import Outcome, host_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
+
+    from crawlsched.crawl.shared.shared_crawl import SharedCrawl
 
 __all__ = ["NotForTheSpider", "Refresher"]
 
@@ -91,7 +92,7 @@ class Refresher:
         fingerprinter: str = "",
         obeys_robots: bool = True,
         least_delay: float = 0.0,
-        share: Callable[[Refresher, str], Share] | None = None,
+        share: Callable[[Refresher, str], SharedCrawl] | None = None,
     ) -> None:
         self.settings = settings
         self.clock = clock
@@ -121,7 +122,7 @@ class Refresher:
         #: A sentence about the database, if it is not the one in which the crawl began.
         self.lost_database: str | None = None
         #: The additional work where several processes crawl the collection; None: this is the only one.
-        self.sharing: Share | None = None
+        self.sharing: SharedCrawl | None = None
         if settings.shards is not None:
             assert share is not None
             self.sharing = share(self, spider)
@@ -167,7 +168,7 @@ class Refresher:
         self.polls = Polls(self.collection, self.admission, self.long_work, self.visit_ends, clock)
 
     @classmethod
-    def of(cls, crawler: Crawler, share: Callable[[Refresher, str], Share] | None = None) -> Self:
+    def of(cls, crawler: Crawler, share: Callable[[Refresher, str], SharedCrawl] | None = None) -> Self:
         """Return the refresher of a crawler, making it if it is the first to be asked for."""
         refresher = cls._of.get(crawler)
         if refresher is None:
@@ -175,7 +176,7 @@ class Refresher:
         return refresher  # type: ignore[return-value]
 
     @classmethod
-    def _for(cls, crawler: Crawler, share: Callable[[Refresher, str], Share] | None) -> Self:
+    def _for(cls, crawler: Crawler, share: Callable[[Refresher, str], SharedCrawl] | None) -> Self:
         assert crawler.stats is not None
         # Wall-clock time once, then the monotonic clock: setting the machine's clock moves no slot.
         offset = time.time() - time.monotonic()
