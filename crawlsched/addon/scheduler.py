@@ -60,12 +60,6 @@ logger = logging.getLogger(__name__)
 
 #: A setting that the add-on makes of Scrapy's: the scheduler for requests that are no pages.
 FALLBACK_SCHEDULER = "SCHEDULER_BEFORE_CRAWLSCHED"
-# A retry for a host that rests longer than this is given up: the page comes again by itself after the rest.
-_LONGEST_WAIT_OF_A_RETRY = 30.0
-# Pages refused at the door (offsite) cost no slot; but no tick may go through a whole site of them.
-_REFUSALS_PER_SLOT = 20
-# The engine goes through its whole round for each time it is woken, so slots that have come together go together.
-_SLOTS_PER_TICK = 16
 # Keys of meta that a request must not take over from the one that it was made of.
 _OWN_META = ("crawlsched_visit", "crawlsched_source", "crawlsched_changed", "crawlsched_named_by_site")
 # Marks a request that Scrapy's filter passes only because it was let through before.
@@ -342,9 +336,8 @@ class Scheduler(BaseScheduler):
             self._arm(min(1.0 / slots.rate, LOOK_AGAIN))
             return
         # At hundreds a second several slots may have come since the last tick; the clock still keeps them apart.
-        while slots.is_due(now) and len(self._handed_over) < _SLOTS_PER_TICK:
-            if not self._use_slot(slots, now):
-                break
+        while slots.is_due(now) and self._use_slot(slots, now):
+            pass
         self._stats.set_value("crawlsched/slots/missed", slots.missed)
         self._arm(slots.next_time(now) - self._refresher.clock())
 
@@ -415,7 +408,8 @@ class Scheduler(BaseScheduler):
                 visit.is_waiting = False
                 self._refresher.hosts.asked(host, now)
                 return request
-            if free_at > now + _LONGEST_WAIT_OF_A_RETRY:
+            # The page comes again by itself after such a rest.
+            if free_at > now + self._refresher.settings.error_interval:
                 self._refresher.visit_ends.resolve(visit, Outcome.ERROR, now)
                 continue
             self._continuations.append(request)
@@ -467,13 +461,8 @@ class Scheduler(BaseScheduler):
         self._fallback.enqueue_request(kept)
 
     def _give_page(self, now: float) -> bool:
-        for _ in range(_REFUSALS_PER_SLOT):
-            due = self._refresher.dispatcher.next_page(now, self._hosts.free_at)
-            if due is None:
-                return False
-            if self._send_page(due, now):
-                return True
-        return False
+        # A page that is refused at the door (offsite) costs no slot.
+        return any(self._send_page(due, now) for due in self._refresher.dispatcher.next_pages(now, self._hosts.free_at))
 
     def _send_page(self, due: tuple[Visit, PageFacts] | None, now: float) -> bool:
         if due is None:

@@ -20,13 +20,10 @@ __all__ = ["CrawlRate"]
 
 logger = logging.getLogger(__name__)
 
-_MEAN_FOR = 3600.0
 # All processes pay back at once what they owe after a restart of their server: together 2 % of ten seconds.
 _LONGEST_SHARED_DEBT = 0.2
 # As many requests as these seconds have, and one more, may wait for their turn.
 _MOST_WAITING = 0.1
-# Below this number of requests a second each is written down at once.
-_SELDOM = 1.0
 
 
 class CrawlRate:
@@ -66,7 +63,6 @@ class CrawlRate:
         self._note = note
         self._hours = settings.hours
         self._rests_by_hours = False
-        self._mean_until = -inf
 
     def take_over(self, notes: Mapping[str, Any], now: float) -> None:
         """Read what the last run has left with the lease: when it sent its last request, and whether it was paused."""
@@ -92,7 +88,7 @@ class CrawlRate:
     def sent(self, now: float) -> None:
         """A request is written now."""
         self.last_sent_at = now
-        if self.slots.rate < _SELDOM and self._sharing is None:
+        if self.slots.rate < 1.0 and self._sharing is None:
             # Where slots are rare each request is written down for a restart: even a supervisor in a crash loop exceeds
             # no rate.
             self._note(now)
@@ -136,14 +132,12 @@ class CrawlRate:
         if self._hours is None:
             return
         rate = self._hours.rate_at(now)
-        if now >= self._mean_until:  # it is another one where the clocks are changed
-            self._mean_until = now + _MEAN_FOR
-            self._planner.set_bandwidth(self._hours.mean(now), now)
         rests, was = rate == 0.0, (self._rests_by_hours, self.slots.rate)
         self._rests_by_hours = rests
         if not rests and rate != self.slots.rate:
             self._set(rate, now)
         if (rests, self.slots.rate) != was:
+            self._planner.set_bandwidth(self._hours.mean(now), now)  # another one where the clocks are changed
             said = "nothing goes out" if rests else f"{rate:g} crawls a second go out"
             logger.info("By the hours of CRAWLSCHED_BANDWIDTH %s from now on.", said)
             self._rest_or_go_on()

@@ -32,7 +32,7 @@ from crawlsched.crawl.failing_hosts import FailingHosts
 from crawlsched.crawl.fingerprints import fingerprints
 from crawlsched.crawl.first_minute import beginning
 from crawlsched.crawl.growth import Growth
-from crawlsched.crawl.guard import Guard, Watchdog
+from crawlsched.crawl.guard import LONGEST_SILENCE, SLOTS_OF_PATIENCE, Guard, Watchdog
 from crawlsched.crawl.hosts import retry_after
 from crawlsched.crawl.polls import Polls
 from crawlsched.crawl.probes import Probes
@@ -61,11 +61,6 @@ logger = logging.getLogger(__name__)
 # Long work rests while this number of rows waits for the next flush: handing them over takes some milliseconds of the
 # crawling thread, writing them about a tenth of a second of the other.
 _MOST_ROWS_PER_FLUSH = 1_200
-# A second fetch that found no slot for this time would come too late: by then the page itself may have changed.
-_LONGEST_PROBE = 60.0
-_SLOTS_PER_PROBE = 3.0  # where slots are rarer than that, it has to wait for one all the same
-# The slots that a request may wait for at a low rate: its own turn, and that of a robots.txt before it.
-SLOTS_OF_PATIENCE = 4.0
 
 
 class NotForTheSpider(IgnoreRequest):
@@ -436,7 +431,8 @@ class Refresher:
             for visit in self.visits.older_than(now - patience):
                 self.visit_ends.resolve(visit, Outcome.DROPPED, now)
             self.book.give_up(now - patience)
-        for probe in self.probes.give_up(now - max(_LONGEST_PROBE, _SLOTS_PER_PROBE / self.planner.bandwidth)):
+        # A second fetch that found no slot for this time would come too late: by then the page itself may have changed.
+        for probe in self.probes.give_up(now - max(LONGEST_SILENCE, SLOTS_OF_PATIENCE / self.planner.bandwidth)):
             self.collection.wrong_pages.answered(probe.host, probe.first.likeness)
             if self.collection.knows(probe.page):
                 self.planner.release(probe.page, now)

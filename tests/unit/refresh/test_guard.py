@@ -73,8 +73,8 @@ def test_what_is_hopeless_ends_the_crawl_with_a_sentence(error: Exception, after
 
 
 def test_the_watchdog_barks_after_a_minute_of_silence() -> None:
-    """Where slots are rarer than that, after three of them."""
-    for distance, expected in ((0.1, 60.0), (100.0, 300.0)):
+    """Where slots are rarer than that, after four of them."""
+    for distance, expected in ((0.1, 60.0), (100.0, 400.0)):
         dog, now = Watchdog(0.0), 0.0
         while dog.look(now, dispatched=3, may=True, distance=distance) is None:
             now += 2.0
