@@ -11,6 +11,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
+from math import inf
 from typing import Any, Literal, Self
 
 from scrapy import Request, Spider, signals
@@ -60,6 +61,8 @@ logger = logging.getLogger(__name__)
 
 #: A setting that the add-on makes of Scrapy's: the scheduler for requests that are no pages.
 FALLBACK_SCHEDULER = "SCHEDULER_BEFORE_CRAWLSCHED"
+# Seconds between two spider_idle for a handler that raises DontCloseSpider, as Scrapy sends them.
+_IDLE_INTERVAL = 5.0
 # Keys of meta that a request must not take over from the one that it was made of.
 _OWN_META = ("crawlsched_visit", "crawlsched_source", "crawlsched_changed", "crawlsched_named_by_site")
 # Marks a request that Scrapy's filter passes only because it was let through before.
@@ -87,8 +90,7 @@ class Scheduler(BaseScheduler):
         self._rested = False
         self._closed = False
         self._was_stopped = False  # as a standby, before it began
-        self._has_been_busy = True
-        self._quiet_looked_at = 0.0
+        self._look_whether_quiet_at = 0.0
         self._timer: Any = None
         _, self._fingerprint = fingerprints(crawler.request_fingerprinter, refresher.settings.ignore_parameters)
         filter_class = load_object(crawler.settings["DUPEFILTER_CLASS"])
@@ -223,9 +225,8 @@ class Scheduler(BaseScheduler):
         self._stats.inc_value("crawlsched/untracked")
         if request.meta.get("is_start_request"):
             self._refresher.starts.asked()
-        taken = self._fallback.enqueue_request(request)
-        self._has_been_busy = self._has_been_busy or taken
-        return taken
+        self._look_whether_quiet_at = 0.0
+        return self._fallback.enqueue_request(request)
 
     def next_request(self) -> Request | None:
         """Return the request of the slot that has just come, if one has."""
@@ -289,7 +290,8 @@ class Scheduler(BaseScheduler):
         admitted = self._refresher.admission.requested(asked, self._refresher.clock())
         if admitted is AdmissionResult.ONCE:
             return self._add_untracked(request, delivery)
-        self._has_been_busy = self._has_been_busy or admitted is AdmissionResult.NEW
+        if admitted is AdmissionResult.NEW:
+            self._look_whether_quiet_at = 0.0
         return admitted in (AdmissionResult.NEW, AdmissionResult.ELSEWHERE)
 
     # -- slots
@@ -342,32 +344,25 @@ class Scheduler(BaseScheduler):
         self._arm(slots.next_time(now) - self._refresher.clock())
 
     def _look_whether_quiet(self, now: float) -> None:
-        """Send spider_idle once when start() and all that this run has asked for have ended."""
-        if self._handed_over or now - self._quiet_looked_at < LOOK_AGAIN:
+        """Send spider_idle when start() and all that this run has asked for have ended."""
+        if self._handed_over or now < self._look_whether_quiet_at:
             return
-        self._quiet_looked_at = now
+        self._look_whether_quiet_at = now + LOOK_AGAIN
         if self._refresher.one_pass is not None:
             # Such a run becomes idle by itself, which the engine finds out when it looks.
             if not self.has_pending_requests():
                 wake(self._crawler)
             return
-        if not self._has_been_busy or not self._refresher.is_quiet():
+        if not self._refresher.is_quiet() or self._continuations or self._fallback.has_pending_requests():
             return
-        if self._continuations or self._fallback.has_pending_requests():
-            return
-        self._has_been_busy = False
-        if not self._refresher.known_pages()[0] and not len(self._refresher.sources):
-            logger.warning(
-                "No page is known, and start() has ended without one, so this crawl waits until one is named, by a "
-                "command or a ping. Give the spider start_urls, or CRAWLSCHED_SOURCE_URLS."
-            )
         results = self._crawler.signals.send_catch_log(
             signals.spider_idle, spider=self._spider, dont_log=(DontCloseSpider, CloseSpider)
         )
-        for _, result in results:
-            if isinstance(result, Failure) and isinstance(result.value, CloseSpider):
-                close_spider(self._crawler.engine, result.value.reason)
-                return
+        raised = [result.value for _, result in results if isinstance(result, Failure)]
+        waits = any(isinstance(error, DontCloseSpider) for error in raised)
+        self._look_whether_quiet_at = now + _IDLE_INTERVAL if waits else inf
+        if closes := [error for error in raised if isinstance(error, CloseSpider)]:
+            close_spider(self._crawler.engine, closes[0].reason)
 
     def _use_slot(self, slots: SlotClock, now: float) -> bool:
         if self._give(now):

@@ -19,7 +19,7 @@ _ROUNDS, _SHORTEST, _LONGEST = 10, 20.0, 3600.0
 _BALANCE = 1.25
 # Fewer new URLs, or fewer equal pages, are not worth a warning.
 _FEWEST = 100
-# How many places of a round, parameters and contents are remembered.
+# How many places of a round, URLs, parameters and contents are remembered.
 _MOST = 10_000
 
 
@@ -30,7 +30,6 @@ class _Round:
         self.since, self.n_pages = since, n_pages
         self.found = self.first_copies = 0
         self.places = Counter[str]()
-        self.examples: dict[str, str] = {}
 
 
 class Growth:
@@ -48,6 +47,7 @@ class Growth:
         self.n_first_copies = 0  # pages that brought content for the first time
         self._said: set[str] = set()
         self._rounds = deque([_Round(now, 0)], maxlen=_ROUNDS)
+        self._newest: deque[str] = deque(maxlen=_MOST)
         # The newest content of URLs without one of their parameters; then first copies by host and parameter, and how
         # many of them equalled the URL without it.
         self._contents: OrderedDict[str, bytes] = OrderedDict()
@@ -62,7 +62,7 @@ class Growth:
         place = f"{parts.scheme}://{parts.netloc}/{first}{deeper}"
         if place in newest.places or len(newest.places) < _MOST:
             newest.places[place] += 1
-            newest.examples[place] = url
+        self._newest.append(url)
 
     def visited(self, url: str, content: bytes, *, is_first: bool) -> None:
         """A page brought content, for the first time or again."""
@@ -117,10 +117,18 @@ class Growth:
         n_rounds = sum(where in each.places for each in self._rounds)
         if 2 * n <= found or n_rounds < _ROUNDS - 1:
             return {}
-        example = next(each.examples[where] for each in reversed(self._rounds) if where in each.examples)
+        newest = [url for url in self._newest if url.startswith(where)]
+        with_parameter = Counter(name for url in newest for name, _ in _parameters(url))
+        rests = Counter(name for name, _ in {pair for url in newest for pair in _parameters(url)})
+        names = [name for name, m in with_parameter.items() if 2 * m > len(newest) and 4 * rests[name] < m]
+        by_parameter = (
+            f". Most differ in {', '.join(names)} only: if pages are the same whatever that is, write "
+            f"CRAWLSCHED_IGNORE_PARAMETERS = {names}"
+        )
+        example = f"{(newest or [where])[-1][:200]}{by_parameter if names else ''}"
         return _told(
             f"In {now - self._rounds[0].since:.0f} s {found:,} new URLs were found and {first_copies:,} crawled for "
-            f"the first time; {n:,} of them begin with {where}, such as {example[:200]}.",
+            f"the first time; {n:,} of them begin with {where}, such as {example}.",
             f"CRAWLSCHED_PAGES = [({where + '*'!r}, {{'max_pages': 500}})]",
         )
 

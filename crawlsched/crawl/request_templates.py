@@ -233,7 +233,7 @@ def _from_kept(value: Any) -> Any:
         return value
     if _TAG not in value:
         return {key: _from_kept(one) for key, one in value.items()}
-    path = str(value.get("class", value[_TAG]))
+    path = str(value.get("class"))
     try:
         kind = resolve_name(path)
         # The path may come from a database, so nothing but an item is made of it.

@@ -36,12 +36,7 @@ class Subscription:
 
 def subscription_of(source: Source) -> Subscription:
     """Return the subscription to a source; it is kept with what is known of the source."""
-    return _read(source.quality)
-
-
-def _read(quality: dict[str, Any]) -> Subscription:
-    known = quality.get("websub", {})  # of earlier versions with more in it
-    return Subscription(known.get("hub"), known.get("topic"), known.get("asked_at", 0.0))
+    return Subscription(**source.quality.get("websub", {}))
 
 
 def kept(quality: dict[str, Any], subscription: Subscription) -> dict[str, Any]:
@@ -56,7 +51,7 @@ def discovered(quality: dict[str, Any], hubs: Hubs, url: str) -> dict[str, Any]:
     >>> discovered({}, hubs, "https://a.example/feed")["websub"]["hub"]
     'https://hub.example/'
     """
-    before = _read(quality)
+    before = Subscription(**quality.get("websub", {}))
     hub = next((hub for hub in hubs.url if is_reachable_hub(hub, url)), None)
     topic = hubs.topic or url
     if (before.hub, before.topic) == (hub, topic) or (hub is None and before.hub is None):

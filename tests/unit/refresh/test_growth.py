@@ -35,6 +35,11 @@ def test_a_chain_of_pages_is_said_too(caplog: pytest.LogCaptureFixture) -> None:
     assert "/month/" in watched(60, ["/month/#"] * 6).warning["says"]
 
 
+def test_a_parameter_that_makes_many_urls_of_one_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    growth = watched(60, [f"/shelf/{shelf}?visitor=#" for shelf in range(15)])
+    assert "CRAWLSCHED_IGNORE_PARAMETERS = ['visitor']" in growth.warning["says"]
+
+
 def test_pages_that_say_the_same_whatever_a_parameter_is_name_it(caplog: pytest.LogCaptureFixture) -> None:
     growth = Growth(lambda: 100, lambda: 1.0, 0.0)
     for number in range(200):
