@@ -256,6 +256,11 @@ class VisitErrback:
     is_ours: bool
     not_sent: Callable[[Request], None] | None
 
+    def __del__(self) -> None:
+        # No request carries it any more. This may run in any thread.
+        if self.refresher.visits.get(self.token) is not None:
+            self.refresher.visit_ends.lost.append(self.token)
+
     def __call__(self, failure: Failure) -> Any:
         """End the visit, and give the spider what is its own."""
         if isinstance(failure.value, NotForTheSpider | NotSent):

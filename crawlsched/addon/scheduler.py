@@ -67,8 +67,6 @@ _IDLE_INTERVAL = 5.0
 _OWN_META = ("crawlsched_visit", "crawlsched_source", "crawlsched_changed", "crawlsched_named_by_site")
 # Marks a request that Scrapy's filter passes only because it was let through before.
 _FILTERED_META = "crawlsched_filtered"
-# Marks a request that is announced, until it is taken in: other components may refuse it in between.
-_ANNOUNCED_META = "crawlsched_announced"
 
 
 class Scheduler(BaseScheduler):
@@ -190,12 +188,13 @@ class Scheduler(BaseScheduler):
 
         It returns False for a page that is known already, or forgotten on purpose.
         """
-        request.meta.pop(_ANNOUNCED_META, None)
         yielded_by = request.meta.pop(CALL_META, None)
         if request is self._offered:
             self._handed_over.append(request)
             return True
-        token = _visit_of(request)
+        # Also where a middleware made another request of one that was sent, and gave it meta of its own.
+        token = request.errback.token if isinstance(request.errback, VisitErrback) else None
+        token = request.meta.get("crawlsched_visit", token)
         if token is not None:
             visit = self._visits.get(token)
             if visit is not None:
@@ -509,25 +508,12 @@ class Scheduler(BaseScheduler):
             request.errback = VisitErrback(self._refresher, token, request.errback, is_ours, not_sent)
 
     def _announced(self, request: Request) -> None:
-        """Notice the request of a callback, or a redirect, that another component refuses before it is taken in."""
-        if request is not self._offered and (CALL_META in request.meta or _visit_of(request) is not None):
-            request.meta[_ANNOUNCED_META] = True
+        """Notice the request of a callback that another component refuses before it reaches `enqueue_request`."""
+        if self._refresher.book.get(request.meta.get(CALL_META)) is not None:
             call_later(0, self._end_unless_taken, request)
 
     def _end_unless_taken(self, request: Request) -> None:
-        if not request.meta.pop(_ANNOUNCED_META, False):
-            return
-        now = self._refresher.clock()
-        self._refresher.book.output_ended(request.meta.pop(CALL_META, None), now)
-        if (visit := self._visits.get(_visit_of(request))) is not None:
-            self._refresher.visit_ends.resolve(visit, Outcome.DROPPED, now)
-            self._refresher.book.failed(visit.token, now)
-
-
-def _visit_of(request: Request) -> object:
-    """Return the token of a request's visit, also where a middleware gave a request that it made meta of its own."""
-    token = request.errback.token if isinstance(request.errback, VisitErrback) else None
-    return request.meta.get("crawlsched_visit", token)
+        self._refresher.book.output_ended(request.meta.pop(CALL_META, None), self._refresher.clock())
 
 
 def _pass_filter(request: Request) -> None:

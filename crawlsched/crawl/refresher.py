@@ -424,6 +424,7 @@ class Refresher:
         """End the visits and deliveries whose end was not announced, and look which hosts fail."""
         if self._failing_hosts.is_due(now):
             self.long_work.add(self._failing_hosts.look(now))
+        self.visit_ends.end_lost(now)
         if self.rate.rests:
             self.rate.rested_at = now
         patience = max(self.settings.visit_timeout, SLOTS_OF_PATIENCE / self.rate.slots.rate)
