@@ -17,6 +17,7 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.reactor import is_reactor_installed
 
+from crawlsched.addon.downloadermiddlewares import RefreshMiddleware
 from crawlsched.addon.lifetime import end_loudly
 from crawlsched.addon.spidermiddlewares import token_of
 from crawlsched.addon.subscribing import HubSubscriber
@@ -145,6 +146,8 @@ class Refresh:
         self._every(_LOOK_INTERVAL, "the heartbeat", self._heartbeat)
         self._every(_LOOK_INTERVAL, "the watchdog", self._watch)
         self._every(_LOOK_INTERVAL, "clearing timers", clear_cancelled_timers)
+        if (middleware := self._crawler.get_downloader_middleware(RefreshMiddleware)) is not None:
+            self._every(_LOOK_INTERVAL, "reading robots.txt again", middleware.robots.look)
         # No process has the figures of a collection that several crawl.
         figures = None if sharing is not None else Figures(refresher, self._stat)
         jobs = CrawlJobs(refresher, figures)
