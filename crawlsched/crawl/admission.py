@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from crawlsched.crawl.page_requests import (
     SOURCE,
     AdmissionResult,
     PageRequest,
+    Share,
     from_data,
     to_data,
 )
@@ -28,9 +29,6 @@ from crawlsched.pages import NEW
 from crawlsched.pages.marks import AWAITED, BY_START, NEWS, RECRAWL, START
 from crawlsched.pages.variants import MOST_OF_A_URL, asked_variant, variant_fingerprint
 from crawlsched.store import Source, host_of
-
-if TYPE_CHECKING:
-    from crawlsched.crawl.shared.shared_crawl import SharedCrawl
 
 __all__ = ["Admission", "checked"]
 
@@ -50,7 +48,7 @@ class Admission:
     starts: Starts
     asks_robots: bool
     growth: Growth
-    sharing: SharedCrawl | None = None
+    sharing: Share | None = None
     not_data: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -5,16 +5,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from math import inf, isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from crawlsched.crawl.hosts import Hosts
 from crawlsched.crawl.pacing import Pace
+from crawlsched.crawl.page_requests import Share
 from crawlsched.planner import Planner
 from crawlsched.settings import Settings
 from crawlsched.slot_clock import SlotClock
-
-if TYPE_CHECKING:
-    from crawlsched.crawl.shared.shared_crawl import SharedCrawl
 
 __all__ = ["CrawlRate"]
 
@@ -43,7 +41,7 @@ class CrawlRate:
         count: Callable[..., None],
         note: Callable[[float], object],
         now: float,
-        sharing: SharedCrawl | None = None,
+        sharing: Share | None = None,
     ) -> None:
         self._sharing = sharing
         self.slots = self._clock_of(settings.bandwidth, now)  # the grid of slots

@@ -34,6 +34,7 @@ from crawlsched.crawl.first_minute import beginning
 from crawlsched.crawl.growth import Growth
 from crawlsched.crawl.guard import LONGEST_SILENCE, SLOTS_OF_PATIENCE, Guard, Watchdog
 from crawlsched.crawl.hosts import retry_after
+from crawlsched.crawl.page_requests import Share
 from crawlsched.crawl.polls import Polls
 from crawlsched.crawl.probes import Probes
 from crawlsched.crawl.project import anchored, named_collection
@@ -51,8 +52,6 @@ from crawlsched.store import Outcome, host_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
-
-    from crawlsched.crawl.shared.shared_crawl import SharedCrawl
 
 __all__ = ["NotForTheSpider", "Refresher"]
 
@@ -87,7 +86,7 @@ class Refresher:
         fingerprinter: str = "",
         obeys_robots: bool = True,
         least_delay: float = 0.0,
-        share: Callable[[Refresher, str], SharedCrawl] | None = None,
+        share: Callable[[Refresher, str], Share] | None = None,
     ) -> None:
         self.settings = settings
         self.clock = clock
@@ -117,7 +116,7 @@ class Refresher:
         #: A sentence about the database, if it is not the one in which the crawl began.
         self.lost_database: str | None = None
         #: The additional work where several processes crawl the collection; None: this is the only one.
-        self.sharing: SharedCrawl | None = None
+        self.sharing: Share | None = None
         if settings.shards is not None:
             assert share is not None
             self.sharing = share(self, spider)
@@ -163,7 +162,7 @@ class Refresher:
         self.polls = Polls(self.collection, self.admission, self.long_work, self.visit_ends, clock)
 
     @classmethod
-    def of(cls, crawler: Crawler, share: Callable[[Refresher, str], SharedCrawl] | None = None) -> Self:
+    def of(cls, crawler: Crawler, share: Callable[[Refresher, str], Share] | None = None) -> Self:
         """Return the refresher of a crawler, making it if it is the first to be asked for."""
         refresher = cls._of.get(crawler)
         if refresher is None:
@@ -171,7 +170,7 @@ class Refresher:
         return refresher  # type: ignore[return-value]
 
     @classmethod
-    def _for(cls, crawler: Crawler, share: Callable[[Refresher, str], SharedCrawl] | None) -> Self:
+    def _for(cls, crawler: Crawler, share: Callable[[Refresher, str], Share] | None) -> Self:
         assert crawler.stats is not None
         # Wall-clock time once, then the monotonic clock: setting the machine's clock moves no slot.
         offset = time.time() - time.monotonic()
