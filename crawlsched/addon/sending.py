@@ -6,7 +6,8 @@ release together leave one by one. Waiting here counts neither as the host's lat
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from math import inf
 from typing import Any
 
@@ -61,34 +62,32 @@ class Gate:
         self._is_shut = is_shut
         self._ends = ends
         self._next = DeferredLock()  # whoever has it is next
+        self._of_host: dict[str, DeferredLock] = {}
         self._passed_at: LocalCache[str, float] = LocalCache(10_000)  # by host, the newest
 
     async def passes(self, host: str, distance: float) -> None:
         """Wait for a turn, and for the least distance (seconds) to the host's last request; `NotSent` at the end."""
-        while not await self._passes_if_free(host, distance):
-            pass
+        if not distance:
+            await self._passes(host)
+            return
+        # A host's requests keep their order, and let others pass.
+        lock = self._of_host.setdefault(host, DeferredLock())
+        async with _held(lock):
+            await self._until(lambda now: self._passed_at.get(host, -inf) + distance)
+            await self._passes(host)
+        if not lock.locked:
+            del self._of_host[host]
 
-    async def _passes_if_free(self, host: str, distance: float) -> bool:
-        # A request that waits for its own host lets others pass.
-        await self._until(lambda now: self._free_at(host, distance))
+    async def _passes(self, host: str) -> None:
         self._rate.n_waiting += 1
         try:
-            await maybe_deferred_to_future(self._next.acquire())
-            try:
-                if self._free_at(host, distance) > self._clock():
-                    return False
+            async with _held(self._next):
                 await self._until(self._rate.pace.next_time)
-                self._rate.pace.sent(self._clock())
                 # Of each request: the first is for a robots.txt, which may tell the distance.
                 self._passed_at[host] = self._clock()
-                return True
-            finally:
-                self._next.release()
+                self._rate.pace.sent(self._clock())
         finally:
             self._rate.n_waiting -= 1
-
-    def _free_at(self, host: str, distance: float) -> float:
-        return self._passed_at.get(host, -inf) + distance
 
     async def _until(self, time: Callable[[float], float]) -> None:
         while True:
@@ -99,6 +98,15 @@ class Gate:
             if seconds <= 0.0:
                 return
             await wait(seconds)
+
+
+@asynccontextmanager
+async def _held(lock: DeferredLock) -> AsyncIterator[None]:
+    await maybe_deferred_to_future(lock.acquire())
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 class PacedHandlers:
