@@ -67,37 +67,46 @@ class Gate:
 
     async def passes(self, host: str, distance: float) -> None:
         """Wait for a turn, and for the least distance (seconds) to the host's last request; `NotSent` at the end."""
-        if not distance:
+        is_first = not self._next.locked and host not in self._of_host
+        if is_first and not self._seconds_to(
+            max(self._free_at(host, distance), self._rate.pace.next_time(self._clock()))
+        ):
+            self._sent(host)  # as a rule; locks cost more than all the rest
+        elif distance:
+            # A host's requests keep their order, and let others pass.
+            lock = self._of_host.setdefault(host, DeferredLock())
+            async with _held(lock):
+                while seconds := self._seconds_to(self._free_at(host, distance)):
+                    await wait(seconds)
+                await self._passes(host)
+            if not lock.locked:
+                del self._of_host[host]
+        else:
             await self._passes(host)
-            return
-        # A host's requests keep their order, and let others pass.
-        lock = self._of_host.setdefault(host, DeferredLock())
-        async with _held(lock):
-            await self._until(lambda now: self._passed_at.get(host, -inf) + distance)
-            await self._passes(host)
-        if not lock.locked:
-            del self._of_host[host]
 
     async def _passes(self, host: str) -> None:
         self._rate.n_waiting += 1
         try:
             async with _held(self._next):
-                await self._until(self._rate.pace.next_time)
-                # Of each request: the first is for a robots.txt, which may tell the distance.
-                self._passed_at[host] = self._clock()
-                self._rate.pace.sent(self._clock())
+                while seconds := self._seconds_to(self._rate.pace.next_time(self._clock())):
+                    await wait(seconds)
+                self._sent(host)
         finally:
             self._rate.n_waiting -= 1
 
-    async def _until(self, time: Callable[[float], float]) -> None:
-        while True:
-            if self._ends():
-                raise NotSent("The crawl ends before its turn has come.")
-            now = self._clock()
-            seconds = LOOK_AGAIN if self._is_shut() else min(time(now) - now, LOOK_AGAIN)
-            if seconds <= 0.0:
-                return
-            await wait(seconds)
+    def _sent(self, host: str) -> None:
+        # Also where no distance is kept: the first request is for a robots.txt, which may tell one.
+        now = self._passed_at[host] = self._clock()
+        self._rate.pace.sent(now)
+
+    def _free_at(self, host: str, distance: float) -> float:
+        return self._passed_at.get(host, -inf) + distance
+
+    def _seconds_to(self, time: float) -> float:
+        """Return for how long to wait before another look; 0: the time has come."""
+        if self._ends():
+            raise NotSent("The crawl ends before its turn has come.")
+        return LOOK_AGAIN if self._is_shut() else min(max(time - self._clock(), 0.0), LOOK_AGAIN)
 
 
 @asynccontextmanager
