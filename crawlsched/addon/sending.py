@@ -68,9 +68,8 @@ class Gate:
     async def passes(self, host: str, distance: float) -> None:
         """Wait for a turn, and for the least distance (seconds) to the host's last request; `NotSent` at the end."""
         is_first = not self._next.locked and host not in self._of_host
-        if is_first and not self._seconds_to(
-            max(self._free_at(host, distance), self._rate.pace.next_time(self._clock()))
-        ):
+        free_at = max(self._free_at(host, distance), self._rate.pace.next_time(self._clock()))
+        if is_first and not self._seconds_to(free_at):
             self._sent(host)  # as a rule; locks cost more than all the rest
         elif distance:
             # A host's requests keep their order, and let others pass.
