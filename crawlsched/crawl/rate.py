@@ -60,7 +60,7 @@ class CrawlRate:
         self._count = count
         self._note = note
         self._hours = settings.hours
-        self._rests_by_hours = False
+        self._rate_by_hours: float | None = None
 
     def take_over(self, notes: Mapping[str, Any], now: float) -> None:
         """Read what the last run has left with the lease: when it sent its last request, and whether it was paused."""
@@ -106,7 +106,7 @@ class CrawlRate:
         """Whether nothing may go out: in a pause, or by the hours of CRAWLSCHED_BANDWIDTH."""
         if self._sharing is not None:
             return self._sharing.rests
-        return self.paused_since is not None or self._rests_by_hours
+        return self.paused_since is not None or self._rate_by_hours == 0.0
 
     @property
     def is_behind(self) -> bool:
@@ -122,7 +122,7 @@ class CrawlRate:
         self._planner.set_bandwidth(bandwidth, now)
         logger.info("The bandwidth is %g crawls a second from now on.", bandwidth)
         # A rate set by hand stands until the next start.
-        self._hours, self._rests_by_hours = None, False
+        self._hours = self._rate_by_hours = None
         self._rest_or_go_on()
 
     def follow_hours(self, now: float) -> None:
@@ -130,15 +130,15 @@ class CrawlRate:
         if self._hours is None:
             return
         rate = self._hours.rate_at(now)
-        rests, was = rate == 0.0, (self._rests_by_hours, self.slots.rate)
-        self._rests_by_hours = rests
-        if not rests and rate != self.slots.rate:
+        if rate == self._rate_by_hours:
+            return
+        self._rate_by_hours = rate
+        self._planner.set_bandwidth(self._hours.mean(now), now)  # another one where the clocks are changed
+        if rate:
             self._set(rate, now)
-        if (rests, self.slots.rate) != was:
-            self._planner.set_bandwidth(self._hours.mean(now), now)  # another one where the clocks are changed
-            said = "nothing goes out" if rests else f"{rate:g} crawls a second go out"
-            logger.info("By the hours of CRAWLSCHED_BANDWIDTH %s from now on.", said)
-            self._rest_or_go_on()
+        said = f"{rate:g} crawls a second go out" if rate else "nothing goes out"
+        logger.info("By the hours of CRAWLSCHED_BANDWIDTH %s from now on.", said)
+        self._rest_or_go_on()
 
     def pause(self, now: float) -> None:
         """Send nothing until `resume`, also after a restart."""
