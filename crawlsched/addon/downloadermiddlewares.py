@@ -8,7 +8,7 @@ Scrapy 2.13 gives each method the spider, which none needs.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from traceback import clear_frames
 from typing import Any, Self
 
@@ -197,7 +197,7 @@ class RefreshMiddleware:
             read = await run_in_thread(self._refresher.polls.read_source, visit, response.url, response.body)
             headers = [value.decode("latin-1") for value in response.headers.getlist("Link")]
             if (linked := linked_hubs(headers, response.url)).url:
-                read.hubs = linked
+                read.document = replace(read.document, hubs=linked)
             self._refresher.polls.source_read(visit, read, etag, last_modified, self._refresher.clock())
         raise NotForTheSpider(f"{response.url} is a sitemap of crawlsched's own.")
 

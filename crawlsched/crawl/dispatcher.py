@@ -147,11 +147,12 @@ class Dispatcher:
         least = now - _INTERVALS_DURING_FIRST_CRAWLS * collection.sources.interval
         waits = bool(collection.planner.frontier.new)
         number = collection.sources.next_due(
+            now,
             lambda source: (
                 collection.shards.of_name(source.host) is not None
                 and (not waits or source.polled_at is None or source.polled_at <= least)
                 and host_free_at(collection.hosts.number(source.host), now) <= now
-            )
+            ),
         )
         if number is None:
             return None

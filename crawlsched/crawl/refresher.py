@@ -354,7 +354,7 @@ class Refresher:
         """Whether one pass over the pages that are here is over."""
         if self.one_pass is None or not self.starts.has_ended or self.visits or self.probes:
             return False
-        if self.long_work.has_work or not self.has_read_commands or self.sources.mark_due(now):
+        if self.long_work.has_work or not self.has_read_commands or self.sources.n_due(now):
             return False
         if any(shard.commands_under_way for shard in self.collection.shards):
             return False

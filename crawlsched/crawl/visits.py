@@ -19,6 +19,7 @@ from crawlsched.crawl.deliveries import DeliveryBook
 from crawlsched.crawl.failing_hosts import FailingHosts
 from crawlsched.crawl.probes import Probe, Probes
 from crawlsched.crawl.run import OnePass
+from crawlsched.crawl.sources import shortest_interval
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.pages import LIVE
 from crawlsched.planner import Observation
@@ -306,7 +307,14 @@ class VisitEnds:
     def source_failed(self, number: int, now: float) -> None:
         """A sitemap gave nothing: it is polled again later, ever more rarely."""
         self._count("crawlsched/sources/failed")
-        self.collection.unsaved.source(self.collection.sources.polled(number, now, ok=False), now)
+        self.source_polled(number, now)
+
+    def source_polled(self, number: int, now: float, *, has_news: bool = False, **changes: object) -> None:
+        """A poll of a sitemap has ended."""
+        sources, n_pages = self.collection.sources, self._planner.pages.n
+        shortest = shortest_interval(sources.interval, n_pages, sources.n_polled, self._planner.bandwidth)
+        polled = sources.polled(number, now, shortest, has_news=has_news, **changes)
+        self.collection.unsaved.source(polled, now)
 
     def tell(self, page: int, before: str, observation: int | None, now: float) -> None:
         """Put a page's new state into the feed, if it differs from the last; the same batch has the state."""

@@ -79,10 +79,10 @@ def test_websub_by_hand_is_confirmed_for_what_was_asked_and_notices_lead_to_poll
     """W3C WebSub, clause by clause, where somebody else posts the form to the hub."""
     page = site.page("/page", "<p>x</p>")
     feed = site.page("/feed.xml", f"<rss><channel><item><link>{page}</link></item></channel></rss>")
-    project = _project(tmp_path, [page], source_urls=feed, source_interval=100, seconds=0)
+    project = _project(tmp_path, [page], bandwidth="1/s", source_urls=feed, source_interval=100, seconds=0)
     process = project.start()
     address = project.receiver_address()
-    # A notice right after a poll would be of no use.
+    # A notice right after a poll would be of no use, and the next poll is due after 20 seconds.
 
     def was_polled(one: Source) -> bool:
         return one.url == feed and time.time() - (one.polled_at or inf) > 2.0
