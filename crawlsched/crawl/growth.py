@@ -18,7 +18,7 @@ _ROUNDS, _SHORTEST, _LONGEST = 10, 20.0, 3600.0
 # What is found and what is crawled are in balance up to this ratio.
 _BALANCE = 1.25
 # Fewer new URLs, or fewer equal pages, are not worth a warning.
-_FEWEST = 100
+_FEWEST, _FEWEST_SAME = 100, 20
 # How many places of a round, URLs, parameters and contents are remembered.
 _MOST = 10_000
 
@@ -94,7 +94,7 @@ class Growth:
         self._rounds.append(_Round(now, self._n_pages()))
 
     def _of_parameters(self) -> dict[str, str]:
-        same = {key: n for key, n in self._same.items() if n >= _FEWEST and 2 * n > self._first_copies[key]}
+        same = {key: n for key, n in self._same.items() if n >= _FEWEST_SAME and 2 * n > self._first_copies[key]}
         if not same:
             return {}
         hosts, names = sorted({host for host, _ in same}), sorted({name for _, name in same})
