@@ -351,12 +351,13 @@ class Scheduler(BaseScheduler):
             return
         if not self._refresher.is_quiet() or self._continuations or self._fallback.has_pending_requests():
             return
+        self._look_whether_quiet_at = inf  # unless a handler makes requests
         results = self._crawler.signals.send_catch_log(
             signals.spider_idle, spider=self._spider, dont_log=(DontCloseSpider, CloseSpider)
         )
         raised = [result.value for _, result in results if isinstance(result, Failure)]
-        waits = any(isinstance(error, DontCloseSpider) for error in raised)
-        self._look_whether_quiet_at = now + _IDLE_INTERVAL if waits else inf
+        if any(isinstance(error, DontCloseSpider) for error in raised):
+            self._look_whether_quiet_at = min(self._look_whether_quiet_at, now + _IDLE_INTERVAL)
         if closes := [error for error in raised if isinstance(error, CloseSpider)]:
             close_spider(self._crawler.engine, closes[0].reason)
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter, OrderedDict, deque
+from collections import Counter, deque
 from collections.abc import Callable
 from urllib.parse import urlsplit
+
+from scrapy.utils.datatypes import LocalCache
 
 from crawlsched.crawl.fingerprints import named, without_parameters
 
@@ -50,7 +52,7 @@ class Growth:
         self._newest: deque[str] = deque(maxlen=_MOST)
         # The newest content of URLs without one of their parameters; then first copies by host and parameter, and how
         # many of them equalled the URL without it.
-        self._contents: OrderedDict[str, bytes] = OrderedDict()
+        self._contents: LocalCache[str, bytes] = LocalCache(_MOST)
         self._first_copies, self._same = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
 
     def found(self, url: str) -> None:
@@ -74,9 +76,6 @@ class Growth:
                 self._first_copies[key] += 1
                 self._same[key] += self._contents.get(rest) == content
             self._contents[rest] = content
-            self._contents.move_to_end(rest)
-        while len(self._contents) > _MOST:
-            self._contents.popitem(last=False)
 
     def pace(self, now: float) -> float:
         """Return how many first copies are made per second."""

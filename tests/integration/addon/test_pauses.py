@@ -21,7 +21,7 @@ from scrapy.utils.defer import deferred_from_coro
 from crawlsched.addon import extensions
 from crawlsched.crawl import guard
 
-extensions._WATCH_INTERVAL, guard._PATIENCE, guard._HOPELESS_SECONDS = 0.2, 0.6, 0.8
+extensions._WATCH_INTERVAL, guard._LONGEST_SILENCE, guard._HOPELESS_SECONDS = 0.2, 0.6, 0.8
 machine, ahead = time.time, float(Path("ahead").read_text())
 time.time = lambda: machine() + ahead
 """
