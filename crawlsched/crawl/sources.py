@@ -149,7 +149,7 @@ class Sources:
         listed = [row.source for row in self if row.parent == number and row.next_poll_at != _NEVER]
         self._take_out_of_line(number)
         self._count(self[number], -1)
-        quality = {**self[number].quality, "polls_per_second": 0.0}
+        quality = {name: value for name, value in self[number].quality.items() if name != "polls_per_second"}
         left = self.describe(
             number, next_poll_at=_NEVER, fingerprint=None, etag=None, last_modified=None, quality=quality
         )
