@@ -195,7 +195,7 @@ class Sources:
             return self.describe(number, polled_at=now)
         if (rate := source.quality.get("polls_per_second")) is None:
             # A sitemap whose index states dates is polled when that date is another one.
-            rate = most / self._n_of_host.total() if source.listed_lastmod is None else 0.0
+            rate = max(most / self._n_of_host.total(), usual) if source.listed_lastmod is None else 0.0
         else:
             rate *= 2 if has_news and self._polls_per_second < most else 0.5
         if has_news is None:
