@@ -109,8 +109,7 @@ class Collection:
         self.planner = planner_for(settings)
         self.numbers = PageNumbers()
         self.shards = Shards(n_shards, self.planner.pages, self.hosts, self.numbers)
-        key = "" if self.planner.learned is None else self.planner.learned.key
-        self.unsaved = Unsaved(self.shards, self.numbers, self.sources, self.planner.grid, key)
+        self.unsaved = Unsaved(self.shards, self.numbers, self.sources, self.planner.grid, self.planner.estimator)
         self.learned = Learned(self._read_learned)
         self.validators = ValidatorTrials(rng, 0.0 if settings.conditional_requests == "always" else _VALIDATOR_TRIALS)
         self.wrong_pages = WrongPages(rng, enabled="wrong_page" in settings.withhold)

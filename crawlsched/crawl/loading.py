@@ -69,23 +69,17 @@ class StoredPages:
     n_pages : int
     blocks : iterable of Block
         The pages, as `Store.load` gives them.
-    states : iterable of (ndarray, list of bytes)
-        Numbers of pages, and what the estimator knew of them.
-    visits : Block
-        Visits of pages that it does not know yet.
     further : list
         What several sources say of the same pages, beginning with page and source.
     """
 
     n_pages: int
     blocks: Iterable[Block]
-    states: Iterable[tuple[NDArray[Any], list[bytes]]]
-    visits: Block
     further: list[tuple[int, int, *FurtherRow]]
 
     def at_once(self) -> StoredPages:
         """Return the same with all of it read, which another thread may do."""
-        self.blocks, self.states = list(self.blocks), list(self.states)
+        self.blocks = list(self.blocks)
         return self
 
 
@@ -104,15 +98,9 @@ def stored_pages(
         grid=planner.grid,
         n_rates=len(planner.posterior.rates),
         fingerprinter=fingerprinter,
+        estimator=planner.estimator,
     )
-    key = None if planner.learned is None else planner.learned.key
-    return StoredPages(
-        reader.count_pages(),
-        map(sound_pages, found),
-        [] if key is None else reader.estimator_states(key),
-        {} if key is None else reader.visits_without_state(key),
-        reader.further_sources(),
-    )
+    return StoredPages(reader.count_pages(), map(sound_pages, found), reader.further_sources())
 
 
 def load_pages(
@@ -121,7 +109,7 @@ def load_pages(
     now: float,
     *,
     numbers: PageNumbers,
-    sources: Mapping[int, int] | None = None,
+    sources: Mapping[int, int],
     rows_for: Callable[[int], NDArray[np.intp]] | None = None,
 ) -> Iterator[Block]:
     """Load a store's pages into a planner, in blocks; yield each, with the ``row`` of each page in memory.
@@ -134,8 +122,8 @@ def load_pages(
         POSIX seconds.
     numbers : PageNumbers
         Hears under which numbers the store has the pages.
-    sources : mapping of int to int, optional
-        The sources' numbers in memory by those in the store; None: the same.
+    sources : mapping of int to int
+        The sources' numbers in memory by those in the store.
     rows_for : callable, optional
         ``rows_for(n)`` gives rows for n pages; None: those behind all others.
     """
@@ -144,26 +132,30 @@ def load_pages(
     planner.reserve(n_pages)
     numbers.reserve(n_pages)
     parts: list[NDArray[np.intp]] = []
+    n_unlearned = 0
     for block in stored.blocks:
         n = block["page"].size
         if not n:
             continue
         rows = planner.pages.n + np.arange(n) if rows_for is None else rows_for(n)
         block["row"] = rows
-        if sources is not None:
-            block["source"] = _here(block["source"], sources)
+        block["source"] = _here(block["source"], sources)
         planner.load({**block, "page": rows}, block["log_likelihood"], now)
         numbers.put(rows, block["page"])
         parts.append(rows)
+        if planner.learned is not None:
+            n_unlearned += int(np.count_nonzero((block["n_crawls"] > 0) & ~block["has_estimator_state"]))
         yield block
     mine = None if rows_for is None else np.concatenate([np.empty(0, np.intp), *parts])
-    if planner.learned is not None:
-        _load_learned(stored, planner, now, numbers, mine)
+    if n_unlearned:
+        logger.warning(
+            "%d pages are new to this CRAWLSCHED_ESTIMATOR; `crawlsched db refit` teaches it their kept visits.",
+            n_unlearned,
+        )
     rows = numbers.rows(np.array([page for page, *_ in stored.further], np.int64), mine)
-    known = ((row, *columns) for row, (_, *columns) in zip(rows.tolist(), stored.further, strict=True) if row >= 0)
-    if sources is not None:
-        known = ((row, sources[source], *columns) for row, source, *columns in known if source in sources)
-    planner.load_further(list(known), now)
+    known = zip(rows.tolist(), stored.further, strict=True)
+    further = [(row, sources[of], *rest) for row, (_, of, *rest) in known if row >= 0 and of in sources]
+    planner.load_further(further, now)
 
 
 def _here(found: NDArray[Any], sources: Mapping[int, int]) -> NDArray[np.int32]:
@@ -171,18 +163,3 @@ def _here(found: NDArray[Any], sources: Mapping[int, int]) -> NDArray[np.int32]:
     named, place = np.unique(found, return_inverse=True)
     here: NDArray[np.int32] = np.array([sources.get(source, -1) for source in named.tolist()], np.int32)[place]
     return here
-
-
-def _load_learned(
-    stored: StoredPages, planner: Planner, now: float, numbers: PageNumbers, mine: NDArray[np.intp] | None
-) -> None:
-    """Load the rows of the estimator; of pages that have one of another, it learns from the visits that are kept."""
-    for pages, states in stored.states:
-        rows = numbers.rows(pages, mine)
-        planner.load_learned(rows[rows >= 0], [states[at] for at in np.flatnonzero(rows >= 0)], now)
-    visits = stored.visits
-    if visits["page"].size:
-        visits["page"] = numbers.rows(visits["page"], mine)
-        known = visits["page"] >= 0
-        planner.relearn({name: column[known] for name, column in visits.items()}, now)
-        logger.info("%d kept visits were learned from once more, for the estimator is another one.", known.sum())

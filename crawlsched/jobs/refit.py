@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from math import isnan
 from typing import NamedTuple
@@ -62,12 +63,12 @@ def learn(part: Part) -> PartResult:
     """
     with closing(Store.open(part.database, part.collection, part.shard, read_only=True)) as store:
         hosts, planner = Hosts(), planner_for(part.settings, picks=False)
-        n_rates = planner.posterior.rates.size
-        numbers = range(part.first, part.last + 1)
-        blocks = list(store.load(_PAGES, host_number=hosts.number, grid=planner.grid, n_rates=n_rates, pages=numbers))
-        if not blocks:
+        numbers, n_rates = range(part.first, part.last + 1), planner.posterior.rates.size
+        known = partial(store.load, grid=planner.grid, n_rates=n_rates, estimator=planner.estimator)
+        block = next(known(_PAGES, host_number=hosts.number, pages=numbers), None)
+        if block is None:
             return PartResult(None, 0, 0, 0)
-        (block,) = blocks
+        block.pop("estimator_state", None)  # it is learned anew
         pages = np.asarray(block["page"], np.intp)
         planner.load({**block, "page": np.arange(pages.size)}, None, part.now)
         if (plan := newest_plan(store, hosts.number)) is not None:
@@ -81,9 +82,7 @@ def learn(part: Part) -> PartResult:
         n_crawls, n_visits = _replayed(store, part, pages, planner, posterior)
         is_known = np.asarray(block["has_log_likelihood"], bool)
         if planner.learned is not None:
-            states = store.reader.estimator_states(planner.learned.key, part.first, part.last)
-            known = np.concatenate([np.empty(0, np.intp), *(of for of, _ in states)])
-            is_known = is_known & np.isin(pages, known)
+            is_known = is_known & block["has_estimator_state"]
     is_whole = n_crawls == block["n_crawls"]
     rows, n_left = np.flatnonzero(is_whole | ~is_known), int(np.count_nonzero(~is_whole & is_known))
     if not rows.size:
@@ -91,8 +90,8 @@ def learn(part: Part) -> PartResult:
     planner.pages.n_signals[: pages.size] = block["n_signals"]  # which were those before each visit
     planner.posterior.unpack(rows, posterior.packed(pages[rows]))
     columns = {**planner.columns(rows), **readable(planner, rows, part.now), "page": pages[rows]}
-    key = "" if planner.learned is None else planner.learned.key
-    return PartResult(Batch(columns=columns, grid=planner.grid, estimator=key), rows.size, n_visits, n_left)
+    batch = Batch(columns=columns, grid=planner.grid, estimator=planner.estimator)
+    return PartResult(batch, rows.size, n_visits, n_left)
 
 
 def _replayed(

@@ -134,9 +134,11 @@ def planners(
     owner = store.owner()
     status = owner.status if owner is not None else {}
     first, rules = planner_for(settings), PageRules(settings.pages)
-    grid, n_rates = first.grid, first.posterior.rates.size
     several = store.reader.further_sources()
-    for block in store.load(_BLOCK, host_number=host_number, grid=grid, n_rates=n_rates, pages=pages):
+    n_rates, estimator = first.posterior.rates.size, first.estimator
+    for block in store.load(
+        _BLOCK, host_number=host_number, grid=first.grid, n_rates=n_rates, estimator=estimator, pages=pages
+    ):
         planner = planner_for(settings, picks=picks)
         n_pages = len(block["page"])
         if plan is not None:  # before its pages come, so that they are placed by it once
@@ -145,11 +147,6 @@ def planners(
         planner.load({**block, "page": np.arange(n_pages)}, block["log_likelihood"], now)
         numbers = dict(zip(block["page"].tolist(), range(n_pages), strict=True)) if several else {}
         planner.load_further([(numbers[page], *rest) for page, *rest in several if page in numbers], now)
-        if planner.learned is not None:
-            for known, states in store.reader.estimator_states(planner.learned.key, *block["page"][[0, -1]].tolist()):
-                chosen = np.isin(known, block["page"])
-                rows = np.searchsorted(block["page"], known[chosen])
-                planner.load_learned(rows, [states[at] for at in np.flatnonzero(chosen)], now)
         if plan is not None and planner.planned is not None:
             planner.planned.divide(planner.bandwidth)
         if rules:

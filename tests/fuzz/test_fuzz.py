@@ -165,7 +165,7 @@ def test_a_damaged_row_costs_that_row(sound: Path, tmp_path: Path) -> None:
             try:
                 planner = planner_for(Settings())
                 stored = stored_pages(store, planner, Hosts().number, "")
-                for _ in load_pages(stored, planner, time.time(), numbers=PageNumbers()):
+                for _ in load_pages(stored, planner, time.time(), numbers=PageNumbers(), sources={}):
                     pass
                 Sources(3600.0).load(store.reader.sources())
                 store.reader.hosts(), last_plan(store), store.reader.undelivered(), commands.pending(store)

@@ -198,18 +198,25 @@ def test_a_crawl_goes_on_as_if_it_had_never_ended(sqlite_url, killed, name, how)
     assert [row["change_rate"] for row in kept] == alone.change_rate(np.arange(N_PAGES)).tolist()
 
 
-def test_another_estimator_learns_from_the_visits_that_are_kept(database_url):
-    """Nothing is lost by a change of CRAWLSCHED_ESTIMATOR but what is older than the observations."""
+def test_another_estimator_is_said_to_need_the_visits(sqlite_url, caplog):
+    """One that begins anew is told of `crawlsched db refit`, and a collection without visits is not."""
     visits = history()
-    collection = opened(database_url, START)
+    collection = opened(sqlite_url, START, estimator="naive")
     collection.add_pages(PAGES, START)
     go_on(collection, visits)
     now = visits[-1][0]
     collection.close(now)
-    # By default none costs anything.
-    assert rows(database_url, "SELECT count(*) AS n FROM pages WHERE estimator_state IS NOT NULL")[0]["n"] == 0
-    for name in POINT_ESTIMATORS:
-        alone = alone_with(visits, name)
-        collection = opened(database_url, now, estimator=name)
-        assert states(collection) == alone.packed(np.arange(N_PAGES))
-        collection.close(now)
+    opened(sqlite_url, now, estimator="naive").close(now)
+    assert "db refit" not in caplog.text
+    opened(sqlite_url, now, estimator="bias_reduced").close(now)
+    assert "4 pages are new to this CRAWLSCHED_ESTIMATOR; `crawlsched db refit`" in caplog.text
+
+
+def test_by_default_no_estimator_costs_anything(sqlite_url):
+    """The posterior has no second state, in memory or in the database."""
+    collection = opened(sqlite_url, START)
+    assert collection.planner.learned is None
+    collection.add_pages(PAGES, START)
+    go_on(collection, history())
+    collection.close(history()[-1][0])
+    assert rows(sqlite_url, "SELECT count(*) AS n FROM pages WHERE estimator_state IS NOT NULL")[0]["n"] == 0
