@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any
 from crawlsched.cli.parsing import option, shown_progress
 from crawlsched.cli.stores import n_shards_of, owner_now
 from crawlsched.cli.target import Target, find_or_make_target, why_forgotten
-from crawlsched.crawl.url_lines import UrlLine, UrlLines
 from crawlsched.exceptions import CrawlschedError
+from crawlsched.jobs.url_lines import UrlLine, UrlLines
 from crawlsched.wording import say_count
 
 if TYPE_CHECKING:
     from crawlsched.crawl.collection import FoundPage
-    from crawlsched.crawl.importing import Histories, Import
-    from crawlsched.crawl.project import Requests
+    from crawlsched.jobs.importing import Histories, Import, Requests
     from crawlsched.store import Store
     from crawlsched.store.forgetting import Tombstone
 
@@ -30,7 +29,6 @@ _TAKEN_AT_ONCE = 5_000
 _LEARNED_AT_ONCE = 20_000
 _WRONG_NAMED = 20
 _FORGETTINGS_NAMED = 5
-_LEARNED = ("log_likelihood", "estimator_state")
 # Seconds between two signs of life, which keep crawls from starting.
 _HEARTBEAT = 5.0
 
@@ -55,7 +53,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
     lines = UrlLines(arguments.file, time.time())
     if str(arguments.file) != "-" and not arguments.file.is_file():
         raise CrawlschedError(f"There is no file {str(arguments.file)!r}; name one, or - for standard input.")
-    from crawlsched.crawl.project import Requests
+    from crawlsched.jobs.importing import Requests
     from crawlsched.store import Store
 
     requests = Requests(arguments.project_settings, target.settings.ignore_parameters)
@@ -72,12 +70,12 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _taken(store: "Store", target: Target, lines: UrlLines, requests: "Requests") -> dict[str, Any]:
-    from crawlsched.crawl.importing import Import
+    from crawlsched.jobs.importing import Import
 
     forgotten_by: Counter[Tombstone] = Counter()
 
     def page_of(line: UrlLine) -> "FoundPage":
-        page = requests.page_of(line)
+        page = requests.page_of(line.url, line.importance)
         if (stone := store.tombstones.covering(page.url)) is not None:
             forgotten_by[stone] += 1
         return page
@@ -88,7 +86,7 @@ def _taken(store: "Store", target: Target, lines: UrlLines, requests: "Requests"
         for step in _steps(running, lines, page_of):
             progress(*step)
         running.finish()
-        return _report(store, lines, running.counts, forgotten_by, plan_made=False)
+        return _report(store, lines, running.counts, forgotten_by)
     settings = replace(target.settings, database_url=target.database, collection=target.collection)
     importing = Import(settings, requests, time.time())
     try:
@@ -98,16 +96,14 @@ def _taken(store: "Store", target: Target, lines: UrlLines, requests: "Requests"
             if time.monotonic() > beat_at + _HEARTBEAT:
                 beat_at = time.monotonic()
                 importing.lease.heartbeat(None, dict(importing.lease.notes))
-        plan_made = importing.counts["visits"] > 0
-        if plan_made:
-            _plan(importing.store, target, importing)
+        importing.finish()
     finally:
         importing.close()
-    return _report(store, lines, importing.counts, forgotten_by, plan_made=plan_made)
+    return _report(store, lines, importing.counts, forgotten_by)
 
 
 def _report(
-    store: "Store", lines: UrlLines, counts: dict[str, int], forgotten_by: "Counter[Tombstone]", *, plan_made: bool
+    store: "Store", lines: UrlLines, counts: dict[str, int], forgotten_by: "Counter[Tombstone]"
 ) -> dict[str, Any]:
     return {
         "collection": store.name,
@@ -118,7 +114,7 @@ def _report(
         "columns_ignored": list(lines.ignored),
         "lines_left_out": lines.n_wrong,
         "wrong": [{"line": number, "fault": fault} for number, fault in lines.wrong],
-        "plan_made": plan_made,
+        "plan_made": counts["visits"] > 0,
     }
 
 
@@ -147,7 +143,7 @@ def _steps(
                 importing.take(named)
                 named = []
         if lines.n % _TAKEN_AT_ONCE == 0:
-            yield lines.read
+            yield lines.n, None
     if not lines.has_visits:
         importing.take(named)
         return
@@ -194,7 +190,7 @@ class _Visits:
         """Return all of them."""
         import numpy as np
 
-        from crawlsched.crawl.importing import Histories
+        from crawlsched.jobs.importing import Histories
 
         return Histories.of(
             np.frombuffer(self._place, np.intp),
@@ -202,29 +198,6 @@ class _Visits:
             np.frombuffer(self._changed, np.int8),
             np.frombuffer(self._digest, np.int64),
         )
-
-
-def _plan(store: "Store", target: Target, importing: "Import") -> None:
-    """Make the first plan, so that the next crawl begins with it, and write down what it makes of the pages."""
-    import numpy as np
-
-    from crawlsched.jobs.crawl_jobs import plan_store
-    from crawlsched.jobs.stored_planners import planners
-    from crawlsched.planner import readable
-    from crawlsched.store import Batch
-
-    plan_store(store, target.settings, time.time())
-    now = time.time()
-    visited = np.concatenate(importing.visited)
-    for start in range(0, visited.size, _LEARNED_AT_ONCE):
-        for planner, pages in planners(
-            store, target.settings, now, pages=visited[start : start + _LEARNED_AT_ONCE].tolist()
-        ):
-            rows = np.arange(pages.size)
-            columns = {**planner.columns(rows), **readable(planner, rows, now), "page": pages}
-            # What was learned stands there already, and more exactly.
-            known = {name: column for name, column in columns.items() if name not in _LEARNED}
-            store.save(Batch(columns=known))
 
 
 def say(report: dict[str, Any]) -> str:
@@ -272,7 +245,7 @@ _ANSWER_WITHIN = 60.0
 
 
 class RunningImport:
-    """Gives pages to a running crawl, as `crawlsched.crawl.importing.Import` takes them where none runs."""
+    """Gives pages to a running crawl, as `crawlsched.jobs.importing.Import` takes them where none runs."""
 
     learns = False
 

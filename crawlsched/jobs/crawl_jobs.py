@@ -19,23 +19,18 @@ from numpy.typing import NDArray
 
 from crawlsched.change_signals import newest_of_each
 from crawlsched.crawl.figures import Figures
-from crawlsched.crawl.hosts import Hosts
-from crawlsched.crawl.loading import load_pages, planner_for, stored_pages
-from crawlsched.crawl.page_numbers import PageNumbers
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.shard import Shard, Shards
 from crawlsched.crawl.side_thread import give_memory_back
-from crawlsched.crawl.sources import Sources
 from crawlsched.exceptions import CollectionInUse, CrawlschedError
 from crawlsched.pages.pages import counted, counted_in_parts
 from crawlsched.planner import Plan, Planner, Snapshot, plan
 from crawlsched.planner.sampling import snapshot_in_parts
 from crawlsched.scrapy_versions import is_asyncio_available, run_in_thread
-from crawlsched.settings import Settings
 from crawlsched.store import Store, schema
 from crawlsched.store.records import save_plan, thin_samples
 
-__all__ = ["CrawlJobs", "plan_store"]
+__all__ = ["CrawlJobs", "plan_now"]
 
 logger = logging.getLogger(__name__)
 
@@ -245,19 +240,15 @@ class CrawlJobs:
         self._scheduler.add_job(self.replan, "date", run_date=at, id="replan", replace_existing=True)
 
 
-def plan_store(store: Store, settings: Settings, now: float) -> None:
-    """Make a plan of a collection that nobody crawls, and leave it in the store."""
-    planner, hosts, numbers = planner_for(settings, picks=False), Hosts(), PageNumbers()
-    shards, shard = Shards(None, planner.pages, hosts, numbers), Shard(store)
-    here = Sources(settings.source_interval).load(store.reader.sources())
-    shard.source_numbers = {number: there for there, number in here.items()}
-    shards.here[shard.number] = shard
-    stored = stored_pages(store, planner, hosts.number)
-    for _ in load_pages(stored, planner, now, numbers=numbers, sources=here):
+def plan_now(refresher: Refresher, now: float) -> None:
+    """Make a plan of a collection in which nothing goes out, leave it in the store, and adopt it."""
+    shards, planner = refresher.collection.shards, refresher.planner
+    visits = _placed([(shard, _visits_of_sources(shard.store)) for shard in shards], planner, shards)
+    snapshot, counts = planner.snapshot(refresher.hosts.limits), counted(planner.pages)
+    made = _make_plan(shards, snapshot, visits, refresher.hosts.names, planner.bandwidth, now, None, counts)
+    planner.adopt(made, now)
+    while planner.work(now):
         pass
-    visits = _placed([(shard, _visits_of_sources(store))], planner, shards)
-    counts = counted(planner.pages)
-    _make_plan(shards, planner.snapshot(), visits, hosts.names, planner.bandwidth, now, None, counts)
 
 
 async def _between_slots(parts: Generator[None, None, T]) -> T:

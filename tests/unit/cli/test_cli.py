@@ -11,8 +11,7 @@ from scrapy.utils.request import fingerprint
 import crawlsched
 from crawlsched.cli import parsing
 from crawlsched.cli.parsing import shown_progress
-from crawlsched.crawl.project import Requests
-from crawlsched.crawl.url_lines import UrlLine
+from crawlsched.jobs.importing import Requests
 from crawlsched.store import host_of
 from tests import children
 
@@ -66,7 +65,7 @@ def test_a_page_is_named_as_scrapy_names_it(url: str) -> None:
     except ValueError:
         expected = None
     try:
-        page = REQUESTS.page_of(UrlLine(url))
+        page = REQUESTS.page_of(url)
     except ValueError:
         assert expected is None or not expected[1]
     else:
@@ -77,4 +76,4 @@ def test_a_page_is_named_as_scrapy_names_it(url: str) -> None:
 def test_what_is_no_url_is_said(url: str) -> None:
     """Another scheme, none, and no host are each refused, with the text that was given."""
     with pytest.raises(ValueError, match="URL"):
-        REQUESTS.page_of(UrlLine(url))
+        REQUESTS.page_of(url)
