@@ -24,6 +24,7 @@ from crawlsched.crawl.page_requests import (
 from crawlsched.crawl.request_templates import RequestTemplate, handed, has_credentials, meta_of, named
 from crawlsched.crawl.run import Starts
 from crawlsched.crawl.shard import Shard
+from crawlsched.crawl.side_thread import ROWS_AT_ONCE, STEP
 from crawlsched.crawl.sources import POLLED_KINDS
 from crawlsched.pages import NEW
 from crawlsched.pages.marks import AWAITED, BY_START, NEWS, RECRAWL, START
@@ -263,15 +264,15 @@ class Admission:
         def read(after: int) -> None:
             collection.aside.run(
                 f"reading pages for CRAWLSCHED_IMPORTANCE ({shard.number})",
-                lambda: shard.store.reader.pages_to_weigh(after, _READ_AT_ONCE, stated=bool(rules)),
+                lambda: shard.store.reader.pages_to_weigh(after, ROWS_AT_ONCE, stated=bool(rules)),
                 lambda found: add_work(weigh(found)),
             )
 
         def weigh(found: Sequence[tuple[int, str, Mapping[str, Any], bool]]) -> Iterator[None]:
             pages_of = collection.shards.rows_of(shard, [number for number, *_ in found]).tolist()
             rows = [(page, *rest) for page, (_, *rest) in zip(pages_of, found, strict=True) if page >= 0]
-            for start in range(0, len(rows), _WEIGHED_AT_ONCE):
-                some = rows[start : start + _WEIGHED_AT_ONCE]
+            for start in range(0, len(rows), STEP):
+                some = rows[start : start + STEP]
                 known = [row for row in some if collection.knows(row[0])]
                 if (numbers := rules.numbers([row[1] for row in known])) is not None and numbers.any():
                     pages = np.array([row[0] for row in known])[numbers > 0]
@@ -281,7 +282,7 @@ class Admission:
                 if open_ones:
                     self.weigh([row[0] for row in open_ones], importance, clock(), stated=False)
                 yield
-            if len(found) == _READ_AT_ONCE:
+            if len(found) == ROWS_AT_ONCE:
                 read(found[-1][0])
             elif self._stated_meanwhile.get(shard.number) is stated:
                 del self._stated_meanwhile[shard.number]
@@ -369,11 +370,6 @@ class Admission:
         if number is not None:
             for source in self.collection.sources.leave(number):
                 self.collection.unsaved.source(source, now)
-
-
-# How many pages CRAWLSCHED_IMPORTANCE weighs between two looks at the clock, and how many are read for it at once.
-_WEIGHED_AT_ONCE = 16
-_READ_AT_ONCE = 4_000
 
 
 def checked(importance: float, url: str) -> float:

@@ -1,17 +1,7 @@
-"""Loading: a planner as the settings ask for it, and the pages that a store keeps in it."""
+"""Loading: a planner as the settings ask for it."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
-
-from crawlsched.change_signals import FurtherRow
-from crawlsched.crawl.page_numbers import PageNumbers
 from crawlsched.crawl.page_rules import limits
 from crawlsched.estimators import LearnedRates
 from crawlsched.frontier.new_pages import DiscoveryShare
@@ -20,16 +10,9 @@ from crawlsched.planner.knowledge import DAY
 from crawlsched.planner.starvation import MAX_CRAWL_ROUNDS
 from crawlsched.settings import Settings
 from crawlsched.settings.page_rules import PageRule
-from crawlsched.store import Store
-from crawlsched.store.loading import sound_pages
 
-__all__ = ["Block", "StoredPages", "load_pages", "planner_for", "stored_pages"]
+__all__ = ["planner_for"]
 
-logger = logging.getLogger(__name__)
-
-Block = dict[str, NDArray[Any]]
-
-_LOADED_AT_ONCE = 5_000
 # A collection without a copy has nothing to keep fresh: all slots of these seconds may go to first copies.
 _BEGINNING = 15.0
 
@@ -58,108 +41,3 @@ def planner_for(
     )
     planner.frontier.share = DiscoveryShare(settings.share_of_first_copies, _BEGINNING * settings.bandwidth)
     return planner
-
-
-@dataclass
-class StoredPages:
-    """What a store keeps of its pages, as it is taken into a planner.
-
-    Attributes
-    ----------
-    n_pages : int
-    blocks : iterable of Block
-        The pages, as `Store.load` gives them.
-    further : list
-        What several sources say of the same pages, beginning with page and source.
-    """
-
-    n_pages: int
-    blocks: Iterable[Block]
-    further: list[tuple[int, int, *FurtherRow]]
-
-    def at_once(self) -> StoredPages:
-        """Return the same with all of it read, which another thread may do."""
-        self.blocks = list(self.blocks)
-        return self
-
-
-def stored_pages(
-    store: Store,
-    planner: Planner,
-    host_number: Callable[[str], int],
-    fingerprinter: str | None = None,
-    block: int = _LOADED_AT_ONCE,
-) -> StoredPages:
-    """Begin to read a store's pages, block by block."""
-    reader = store.reader
-    found = store.load(
-        block,
-        host_number=host_number,
-        grid=planner.grid,
-        n_rates=len(planner.posterior.rates),
-        fingerprinter=fingerprinter,
-        estimator=planner.estimator,
-    )
-    return StoredPages(reader.count_pages(), map(sound_pages, found), reader.further_sources())
-
-
-def load_pages(
-    stored: StoredPages,
-    planner: Planner,
-    now: float,
-    *,
-    numbers: PageNumbers,
-    sources: Mapping[int, int],
-    rows_for: Callable[[int], NDArray[np.intp]] | None = None,
-) -> Iterator[Block]:
-    """Load a store's pages into a planner, in blocks; yield each, with the ``row`` of each page in memory.
-
-    Parameters
-    ----------
-    stored : StoredPages
-    planner : Planner
-    now : float
-        POSIX seconds.
-    numbers : PageNumbers
-        Hears under which numbers the store has the pages.
-    sources : mapping of int to int
-        The sources' numbers in memory by those in the store.
-    rows_for : callable, optional
-        ``rows_for(n)`` gives rows for n pages; None: those behind all others.
-    """
-    # Room for all at once, and blocks that are small beside it: else growing takes as much memory again for a moment.
-    n_pages = planner.pages.n + stored.n_pages
-    planner.reserve(n_pages)
-    numbers.reserve(n_pages)
-    parts: list[NDArray[np.intp]] = []
-    n_unlearned = 0
-    for block in stored.blocks:
-        n = block["page"].size
-        if not n:
-            continue
-        rows = planner.pages.n + np.arange(n) if rows_for is None else rows_for(n)
-        block["row"] = rows
-        block["source"] = _here(block["source"], sources)
-        planner.load({**block, "page": rows}, block["log_likelihood"], now)
-        numbers.put(rows, block["page"])
-        parts.append(rows)
-        if planner.learned is not None:
-            n_unlearned += int(np.count_nonzero((block["n_crawls"] > 0) & ~block["has_estimator_state"]))
-        yield block
-    mine = None if rows_for is None else np.concatenate([np.empty(0, np.intp), *parts])
-    if n_unlearned:
-        logger.warning(
-            "%d pages are new to this CRAWLSCHED_ESTIMATOR; `crawlsched db refit` teaches it their kept visits.",
-            n_unlearned,
-        )
-    rows = numbers.rows(np.array([page for page, *_ in stored.further], np.int64), mine)
-    known = zip(rows.tolist(), stored.further, strict=True)
-    further = [(row, sources[of], *rest) for row, (_, of, *rest) in known if row >= 0 and of in sources]
-    planner.load_further(further, now)
-
-
-def _here(found: NDArray[Any], sources: Mapping[int, int]) -> NDArray[np.int32]:
-    """Return the numbers in memory of sources that a store numbers otherwise; -1: there is no such source."""
-    named, place = np.unique(found, return_inverse=True)
-    here: NDArray[np.int32] = np.array([sources.get(source, -1) for source in named.tolist()], np.int32)[place]
-    return here

@@ -80,7 +80,7 @@ class ValidatorTrials:
     The `share` of visits to honest hosts goes without validators, and half of those to unknown hosts (none if it is 0).
     """
 
-    def __init__(self, rng: Random, share: float) -> None:
+    def __init__(self, rng: Random, share: float = 0.1) -> None:
         self._rng = rng
         self._share = share
         self._hosts: dict[int, tuple[Tally, Tally]] = {}

@@ -29,8 +29,6 @@ from crawlsched.store import Lease, Outcome, host_of
 
 __all__ = ["Histories", "Import", "Requests"]
 
-# Seconds that the database has to write some thousand pages.
-_WRITTEN_WITHIN = 600.0
 _SCRAPYS = "scrapy.utils.request.RequestFingerprinter"
 # What Scrapy leaves as it is: most URLs of most lists. Scrapy's own way takes ten times as long.
 _PLAIN = re.compile(
@@ -129,7 +127,7 @@ class Import:
     def _write(self) -> None:
         self._collection.flush(self._now)
         writer = self._collection.write_behind
-        if not writer.drain(_WRITTEN_WITHIN):
+        if not writer.drain():
             raise StoreError(writer.lost or writer.failure or "the database does not answer.")
 
     def _learn(self, named: Sequence[FoundPage], histories: Histories) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from contextlib import closing
 from dataclasses import replace
-from functools import partial
 from itertools import islice
 from math import isnan
 from typing import NamedTuple
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from crawlsched.crawl.hosts import Hosts
 from crawlsched.crawl.loading import planner_for
+from crawlsched.crawl.side_thread import ROWS_AT_ONCE
 from crawlsched.estimators import Posterior
 from crawlsched.jobs.stored_planners import newest_plan
 from crawlsched.planner import Planner, readable
@@ -25,8 +25,7 @@ from crawlsched.store import Batch, Outcome, Store
 
 __all__ = ["Part", "PartResult", "learn", "refit"]
 
-# Pages of one part, and parts under way at once: the results of each wait to be written.
-_PAGES = 5_000
+# Parts under way at once: the results of each wait to be written.
 _UNDER_WAY = 32
 # Visits that count as crawls of their page: content came, and was judged.
 _CRAWLS = (Outcome.CHANGED, Outcome.UNCHANGED, Outcome.NOT_MODIFIED, Outcome.FLAPPING)
@@ -64,8 +63,10 @@ def learn(part: Part) -> PartResult:
     with closing(Store.open(part.database, part.collection, part.shard, read_only=True)) as store:
         hosts, planner = Hosts(), planner_for(part.settings, picks=False)
         numbers, n_rates = range(part.first, part.last + 1), planner.posterior.rates.size
-        known = partial(store.load, grid=planner.grid, n_rates=n_rates, estimator=planner.estimator)
-        block = next(known(_PAGES, host_number=hosts.number, pages=numbers), None)
+        kept = store.load(
+            host_number=hosts.number, grid=planner.grid, n_rates=n_rates, estimator=planner.estimator, pages=numbers
+        )
+        block = next(kept, None)
         if block is None:
             return PartResult(None, 0, 0, 0)
         block.pop("estimator_state", None)  # it is learned anew
@@ -137,9 +138,9 @@ def refit(stores: Sequence[Store], settings: Settings, executor: Executor, now: 
     # Functions of the settings do not travel, and nothing here asks what a page is worth.
     plain = replace(settings, importance=None)
     parts = (
-        (store, Part(store.database.text, store.name, store.key[0], first, first + _PAGES - 1, plain, now))
+        (store, Part(store.database.text, store.name, store.key[0], first, first + ROWS_AT_ONCE - 1, plain, now))
         for store in stores
-        for first in range(0, store.reader.next_page(), _PAGES)
+        for first in range(0, store.reader.next_page(), ROWS_AT_ONCE)
     )
     under_way: dict[Future[PartResult], Store] = {}
     while True:

@@ -21,8 +21,6 @@ _CHANGED = {
     **dict.fromkeys(("0", "false", "no", "unchanged"), 0),
     "": -1,
 }
-# Wrong lines beyond this number are only counted.
-_KEPT = 1_000
 
 
 class UrlLine(NamedTuple):
@@ -46,13 +44,14 @@ class UrlLines:
         Those of them that were left out.
     """
 
-    def __init__(self, path: Path, now: float) -> None:
+    def __init__(self, path: Path, now: float, most_wrong: int = 1_000) -> None:
         self.path, self._now = path, now
         self.name = "standard input" if str(path) == "-" else str(path)
         self.columns: tuple[str, ...] = ("url",)  # those that the file has and that count
         self.ignored: tuple[str, ...] = ()  # its other columns
         self.n = self.n_wrong = 0
-        self.wrong: list[tuple[int, str]] = []  # number and fault of the first thousand of these
+        self.wrong: list[tuple[int, str]] = []  # number and fault of the first `most_wrong` of these
+        self._most_wrong = most_wrong
 
     @property
     def has_visits(self) -> bool:
@@ -62,7 +61,7 @@ class UrlLines:
     def leave_out(self, fault: str) -> None:
         """Note that the line read last is wrong."""
         self.n_wrong += 1
-        if len(self.wrong) < _KEPT:
+        if len(self.wrong) < self._most_wrong:
             self.wrong.append((self.n, fault))
 
     def __iter__(self) -> Iterator[UrlLine]:

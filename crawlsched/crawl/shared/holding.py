@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.shard import Shard
-from crawlsched.crawl.shard_pages import LOADED_AT_ONCE, StoredShard
-from crawlsched.crawl.shared.inbox import AT_ONCE, Inbox
-from crawlsched.crawl.shared.membership import Membership
-from crawlsched.crawl.side_thread import Aside, give_memory_back
+from crawlsched.crawl.shard_pages import MOVED_AT_ONCE, StoredShard
+from crawlsched.crawl.shared.inbox import Inbox
+from crawlsched.crawl.shared.membership import HANDED_OVER_AT_ONCE, Membership
+from crawlsched.crawl.side_thread import ROWS_AT_ONCE, Aside, give_memory_back
+from crawlsched.sharing import LEASE, LITTLE, RENEWAL_INTERVAL
 from crawlsched.showing import in_words
 from crawlsched.store import Outgoing
 from crawlsched.store.members import SharedCollection
@@ -21,15 +22,6 @@ logger = logging.getLogger(__name__)
 
 # A process that begins loads the shards that it can claim before its spider starts, for these seconds at most.
 _LONGEST_BEGINNING = 10.0
-_BETWEEN_LOOKS = 3.0
-# A shard that is given away first ends its visits, for these seconds at most.
-_LONGEST_DRAIN = 4.0
-# A shard that has grown by this share is published, at most once in these seconds.
-_GROWN, _BETWEEN_NEWS = 0.1, 2.0
-# How many pages of a shard are taken in between two looks at the clock, while the crawl goes on.
-_TAKEN_AT_ONCE = 500
-
-
 # The pages of a shard that another thread has read, and the rows that wait there.
 _Loaded = tuple[StoredShard, list[Outgoing]]
 
@@ -65,10 +57,10 @@ class Holding:
             for shard, epoch in sorted(claimed.items()):
                 if self._refresher.clock() >= until:
                     break  # the rest is loaded beside the crawl, and others may have some of it
-                for _ in self._taking_in(shard, epoch, self._read(shard, epoch, LOADED_AT_ONCE)):
+                for _ in self._taking_in(shard, epoch, self._read(shard, epoch, ROWS_AT_ONCE)):
                     pass
             membership.renewed.clear()
-            membership.renewed.wait(_BETWEEN_LOOKS)
+            membership.renewed.wait(LEASE)
             is_known = membership.seen is not None and membership.failure is None
             if is_known and self._here.keys() >= membership.mine().keys() and not membership.is_claiming:
                 return
@@ -86,7 +78,7 @@ class Holding:
                 self._load(shard, epoch)
         for shard in list(self._here) if self._membership.is_leaving else self._membership.to_release:
             if shard in self._here and shard not in self._draining:
-                self._draining[shard] = now + _LONGEST_DRAIN
+                self._draining[shard] = now + LEASE  # until then at most it ends its visits
                 # A visit begun now would still be open when another process asks the same host.
                 self._refresher.hosts.is_leaving = self._is_leaving
                 self._publish(shard, now, ready=False)
@@ -103,17 +95,17 @@ class Holding:
         """Publish the shards that have grown since they were published."""
         for shard in self._here.keys() - self._draining.keys():
             at, before = self._published[shard]
-            if abs(self._here[shard].n_pages - before) > _GROWN * before and now - at >= _BETWEEN_NEWS:
+            if abs(self._here[shard].n_pages - before) > LITTLE * before and now - at >= RENEWAL_INTERVAL:
                 self._publish(shard, now)
 
     # -- one comes
 
-    def _read(self, shard: int, epoch: int, at_once: int = _TAKEN_AT_ONCE) -> _Loaded:
+    def _read(self, shard: int, epoch: int, at_once: int = MOVED_AT_ONCE) -> _Loaded:
         """Read a shard, block by block, and what waits for it; any thread may."""
         store = self._shared.store(shard)
         store.lease = self._shared.lease(shard, self._membership.token, epoch)
         stored = self._refresher.shard_pages.read(Shard(store), at_once=at_once)
-        return stored, self._shared.received([shard], AT_ONCE)
+        return stored, self._shared.received([shard], HANDED_OVER_AT_ONCE)
 
     def _load(self, shard: int, epoch: int) -> None:
         self._moving.add(shard)

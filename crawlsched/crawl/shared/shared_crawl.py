@@ -19,7 +19,7 @@ from crawlsched.crawl.shared.inbox import SIGNAL, Inbox
 from crawlsched.crawl.shared.membership import Membership
 from crawlsched.crawl.side_thread import Aside
 from crawlsched.exceptions import StoreError
-from crawlsched.sharing import written_curve
+from crawlsched.sharing import LEASE, written_curve
 from crawlsched.store import Batch, host_of, schema
 from crawlsched.store.database import Database
 from crawlsched.store.lease import me
@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 # A grant below this is none.
 _LEAST_RATE = 1e-6
 # How long renewals wait for the database before they are tried again; a lease is twice as long.
-_ANSWER_WITHIN = 3.0
+_ANSWER_WITHIN = LEASE / 2
 _COUNTED_OVER = 60.0
 
 
