@@ -35,16 +35,17 @@ def snapshot_in_parts(
     n_visited, sample = yield from _evenly(columns.n_crawls, n, lambda n_crawls: n_crawls != 0, _SAMPLE)
     n_new, new = yield from _evenly(columns.n_crawls, n, lambda n_crawls: n_crawls == 0, _SAMPLE)
     _, sources = yield from _evenly(columns.source, n, lambda source: source >= 0, _SAMPLE)
-    likelihood = known.posterior.codes(n)[sample]
-    yield
-    hosts, importance = columns.host[sample], columns.importance[sample].astype(np.float64)
-    yield
+    likelihood = yield from _copied(known.posterior.codes(n), sample)
+    hosts = yield from _copied(columns.host, sample)
+    importance = yield from _copied(columns.importance, sample)
     table, (others, others_of) = known.further.table, known.further.everything()
     covered = np.concatenate([sources, others_of])
-    source = np.concatenate([columns.source[sources], table["source"][others]])
-    since = np.concatenate([columns.signalled_since[sources], table["signalled_since"][others]])
-    n_total = np.concatenate([columns.n_signals_total[sources], table["n_signals_total"][others]])
-    yield
+    signals = []
+    for name in ("source", "signalled_since", "n_signals_total"):
+        of_first = yield from _copied(getattr(columns, name), sources)
+        signals.append(np.concatenate([of_first, table[name][others]]))
+    source, since, n_total = signals
+    signalled_hosts = yield from _copied(columns.host, covered)
     limits = None if host_limits is None else host_limits()
     held = np.zeros(1, np.bool_)
     if limits is not None and new.size:
@@ -56,14 +57,23 @@ def snapshot_in_parts(
         pages=sample,
         log_likelihood=likelihood,
         hosts=hosts,
-        importance=importance,
+        importance=importance.astype(np.float64),
         host_limits=np.full(hosts.size, np.inf) if limits is None else limits[hosts],
         sources=source,
-        signalled_hosts=columns.host[covered],
+        signalled_hosts=signalled_hosts,
         n_signals_total=n_total.astype(np.float64),
         signalled_for=np.maximum(known.now - since, 0.0),
         n_held=round(n_new * float(np.mean(held))),
     )
+
+
+def _copied(column: NumberColumn | npt.NDArray[Any], rows: IndexArray) -> Generator[None, None, npt.NDArray[Any]]:
+    """Copy some rows of a column, which lie far apart in memory, in parts of about a millisecond."""
+    found, most = [], _LOOKED_AT // 64  # each is a look into memory of its own
+    for start in range(0, max(rows.size, 1), most):
+        found.append(column[rows[start : start + most]])
+        yield
+    return np.concatenate(found)
 
 
 def _evenly(
