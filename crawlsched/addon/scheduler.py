@@ -30,7 +30,6 @@ from crawlsched.addon.downloadermiddlewares import VisitErrback
 from crawlsched.addon.lifetime import exit_with_1, wait
 from crawlsched.addon.sending import DownloaderSlots, PacedHandlers
 from crawlsched.change_signals.collected import Limits
-from crawlsched.crawl.commands import obey_waiting
 from crawlsched.crawl.deliveries import Delivery
 from crawlsched.crawl.fingerprints import fingerprints
 from crawlsched.crawl.page_requests import AdmissionResult, PageRequest
@@ -40,6 +39,7 @@ from crawlsched.crawl.request_templates import RequestTemplate, build_request, t
 from crawlsched.crawl.shared.shared_crawl import refresher_of
 from crawlsched.crawl.visits import CALL_META, NOT_RETRIED, Visit
 from crawlsched.exceptions import CollectionInUse, CrawlschedError, StoreError
+from crawlsched.jobs.commands import obey_waiting
 from crawlsched.scrapy_versions import (
     call_later,
     close_spider,

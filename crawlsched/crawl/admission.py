@@ -338,7 +338,7 @@ class Admission:
         assert self.sharing is not None
         of = self.collection.shards.number_of(found_on)
         if (row := self.sharing.handing_over.row(host, kind, data, now, of=of)) is not None:
-            self.collection.unsaved.outgoing(of, row, now)
+            self.collection.unsaved.of_shard(of, now).outgoing.append(row)
             self._count("crawlsched/handed_over")
 
     def add_source(

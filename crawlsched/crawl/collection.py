@@ -414,7 +414,7 @@ class Collection:
         if host in self.failing_hosts:
             counts["failing"] = self.failing_hosts[host]
         row = Host(name, self.hosts.rest_until(host), self.hosts.crawl_delay.get(host), now, counts)
-        self.unsaved.host(row, now)
+        self.unsaved.of_shard(self.shards.number_of(name), now).hosts[name] = row
 
 
 class FactsCache:

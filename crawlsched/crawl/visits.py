@@ -278,14 +278,14 @@ class VisitEnds:
         fetched: ResponseFacts | None = None,
         *,
         leave: Callable[..., None] | None = None,
-    ) -> None:
-        """A visit ended without content: its page backs off, and the feed gets a new state."""
+    ) -> int | None:
+        """A visit ended without content: its page backs off, and the feed gets a new state; return what `end` does."""
         observation = self.end(visit, outcome, now, fetched)
         page, hosts = visit.page, self.collection.hosts
         if visit.source >= 0:
             self.source_failed(visit.source, now)
         if page < 0:
-            return
+            return None
         before = self._planner.standing(page)
         free_at = hosts.free_at(visit.host, now)
         leave = leave or self._leave.get(outcome, self._planner.failed)
@@ -293,6 +293,7 @@ class VisitEnds:
         self.failing_hosts.have_news = True
         self.collection.unsaved.page(page, now)
         self.tell(page, before, observation, now)
+        return observation
 
     def source_failed(self, number: int, now: float) -> None:
         """A sitemap gave nothing: it is polled again later, ever more rarely."""

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from math import inf
 
-from crawlsched.crawl.commands import obey_pending
 from crawlsched.crawl.pings import announce, known_pages
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.shared.membership import HANDED_OVER_AT_ONCE
@@ -108,7 +107,7 @@ class Inbox:
             )
         self.is_full = is_full
         for here in [self._shards.here[shard] for shard in commanded if shard in self._shards.here]:
-            self._guard.run("obeying commands", partial(obey_pending, self._refresher, here))
+            self._guard.run("obeying commands", partial(self._refresher.on_commands, here))
         stayed = {shard: stay for shard, stay in stays.items() if self._under_way.get(shard) is stay[0]}
         self._refresher.has_read_commands = True
         for shard in stayed.keys() - set(commanded):
@@ -133,7 +132,7 @@ class Inbox:
         new = [row for row in rows if row.name not in under_way]
         under_way.update(dict.fromkeys([row.name for row in new], 0))
         for name in [row.name for row in new if row.name in deleted]:
-            self._unsaved.received(shard, *name, self._clock())
+            self._unsaved.of_shard(shard, self._clock()).received.append(name)
             under_way[name] = self._unsaved.number
         new = [row for row in new if row.name not in deleted]
         if new:
@@ -146,7 +145,7 @@ class Inbox:
             now, some = self._clock(), rows[start : start + STEP]
             done = [row.name for row in some if self._is_done(row, now)]
             for name in done:
-                self._unsaved.received(shard, *name, now)  # with their results, in one transaction
+                self._unsaved.of_shard(shard, now).received.append(name)  # with its result, in one transaction
             under_way.update(dict.fromkeys(done, self._unsaved.number))
             for name in {row.name for row in some}.difference(done):
                 del under_way[name]

@@ -288,7 +288,7 @@ class SharedCrawl:
         else:
             # Written with what the visit has taught: after a crash both are there, or both are lost and the visit is
             # made again.
-            refresher.collection.unsaved.outgoing(of, row, now)
+            refresher.collection.unsaved.of_shard(of, now).outgoing.append(row)
         return AdmissionResult.ELSEWHERE
 
     def _hand_on(self, batch: Batch, now: float) -> None:

@@ -198,25 +198,13 @@ def test_a_crawl_goes_on_as_if_it_had_never_ended(sqlite_url, killed, name, how)
     assert [row["change_rate"] for row in kept] == alone.change_rate(np.arange(N_PAGES)).tolist()
 
 
-def test_another_estimator_is_said_to_need_the_visits(sqlite_url, caplog):
-    """One that begins anew is told of `crawlsched db refit`, and a collection without visits is not."""
-    visits = history()
-    collection = opened(sqlite_url, START, estimator="naive")
-    collection.add_pages(PAGES, START)
-    go_on(collection, visits)
-    now = visits[-1][0]
-    collection.close(now)
-    opened(sqlite_url, now, estimator="naive").close(now)
-    assert "db refit" not in caplog.text
-    opened(sqlite_url, now, estimator="bias_reduced").close(now)
-    assert "4 pages are new to this CRAWLSCHED_ESTIMATOR; `crawlsched db refit`" in caplog.text
-
-
-def test_by_default_no_estimator_costs_anything(sqlite_url):
-    """The posterior has no second state, in memory or in the database."""
+def test_another_estimator_begins_anew_and_says_so(sqlite_url, caplog):
+    """By default no estimator costs anything; one that finds pages without its rows names `crawlsched db refit`."""
     collection = opened(sqlite_url, START)
-    assert collection.planner.learned is None
     collection.add_pages(PAGES, START)
     go_on(collection, history())
-    collection.close(history()[-1][0])
+    now = history()[-1][0]
+    collection.close(now)
     assert rows(sqlite_url, "SELECT count(*) AS n FROM pages WHERE estimator_state IS NOT NULL")[0]["n"] == 0
+    opened(sqlite_url, now, estimator="naive").close(now)
+    assert "4 pages are new to this CRAWLSCHED_ESTIMATOR; `crawlsched db refit`" in caplog.text

@@ -124,16 +124,6 @@ def test_what_was_learned_is_learned_again_to_the_byte(database_url, small_parts
     assert all(row[4] > 0.0 for row in again)
 
 
-def test_another_estimator_learns_from_the_visits_that_are_kept(sqlite_url, small_parts):
-    """By `db refit` it knows of each page what it would know had it been there from the beginning."""
-    known = [row[:4] for row in asked(crawled(sqlite_url, estimator="naive").database_url, _KNOWN)]
-    assert known[0][3] is not None
-    asked(sqlite_url, "UPDATE pages SET estimator = NULL, estimator_state = NULL")
-    with processes() as pool:
-        learned_again(parts.settings(sqlite_url, collection="news", estimator="naive"), pool)
-    assert [row[:4] for row in asked(sqlite_url, _KNOWN)] == known
-
-
 def test_pages_keep_what_visits_taught_that_were_pruned(sqlite_url, small_parts):
     """Less would be known of them by the visits that are left; of which nothing is known, something is better."""
     settings = crawled(sqlite_url)

@@ -74,7 +74,8 @@ def _obey(refresher: Refresher, shard: Shard, commands: Iterable[Command]) -> No
 
 
 def _answer(refresher: Refresher, shard: Shard, command: int, result: dict[str, Any]) -> None:
-    refresher.collection.unsaved.command(shard, command, result, refresher.clock())
+    now = refresher.clock()
+    refresher.collection.unsaved.of_shard(shard.number, now).finished[command] = now, result
 
 
 def _bandwidth(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answer: _Answer) -> None:
