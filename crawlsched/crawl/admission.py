@@ -27,7 +27,7 @@ from crawlsched.crawl.shard import Shard
 from crawlsched.crawl.side_thread import ROWS_AT_ONCE, STEP
 from crawlsched.crawl.sources import POLLED_KINDS
 from crawlsched.pages import NEW
-from crawlsched.pages.marks import AWAITED, BY_START, NEWS, RECRAWL, START
+from crawlsched.pages.marks import AWAITED, BY_START, NEWS, RECRAWL, START, STATED
 from crawlsched.pages.variants import MOST_OF_A_URL, asked_variant, variant_fingerprint
 from crawlsched.store import Source, host_of
 
@@ -54,8 +54,6 @@ class Admission:
 
     def __post_init__(self) -> None:
         self._settings, self._count = self.collection.settings, self.collection.count
-        # By shard: pages stated while `weigh_all` goes on, which may have read them before that.
-        self._stated_meanwhile: dict[int, set[int]] = {}
         self._said_too_many = self._said_credentials = False
         self._passed: set[int] = set()  # pages of start() for which another request of this run has gone out
 
@@ -238,10 +236,10 @@ class Admission:
 
     def weigh(self, pages: Sequence[int], importance: Sequence[float], now: float, *, stated: bool = True) -> int:
         """Take over what distinct pages are worth, at once; return how many changed."""
-        for meanwhile in self._stated_meanwhile.values() if stated else ():
-            meanwhile.update(pages)
         rows, weights = np.array(pages, np.intp), np.array(importance, np.float64)
         collection, planner = self.collection, self.collection.planner
+        if stated:
+            planner.pages.marks[rows] |= np.uint16(STATED)
         differ = rows[planner.pages.importance[rows] != weights.astype(np.float32)]
         planner.set_importance(rows, weights, now)
         collection.unsaved.pages(differ, now)
@@ -259,7 +257,6 @@ class Admission:
         collection, rules = self.collection, self.collection.rules
         if self._settings.importance is None and not rules:
             return
-        stated = self._stated_meanwhile[shard.number] = set[int]()
 
         def read(after: int) -> None:
             collection.aside.run(
@@ -277,15 +274,15 @@ class Admission:
                 if (numbers := rules.numbers([row[1] for row in known])) is not None and numbers.any():
                     pages = np.array([row[0] for row in known])[numbers > 0]
                     collection.planner.set_intervals(pages, numbers[numbers > 0], clock())
-                open_ones = [row for row in known if not row[3] and row[0] not in stated]
+                # It may have been stated after they were read.
+                marks = collection.planner.pages.marks
+                open_ones = [row for row in known if not (row[3] or marks.item(row[0]) & STATED)]
                 importance = [self.importance(url, meta, None) for _, url, meta, _ in open_ones]
                 if open_ones:
                     self.weigh([row[0] for row in open_ones], importance, clock(), stated=False)
                 yield
             if len(found) == ROWS_AT_ONCE:
                 read(found[-1][0])
-            elif self._stated_meanwhile.get(shard.number) is stated:
-                del self._stated_meanwhile[shard.number]
 
         read(-1)
 

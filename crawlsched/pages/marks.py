@@ -11,6 +11,7 @@ __all__ = [
     "RUN_ONLY",
     "SHOWN",
     "START",
+    "STATED",
     "TRIED",
     "UNTRACKED",
     "n_failures",
@@ -24,13 +25,15 @@ NEWS, RECRAWL, UNTRACKED = (1 << bit for bit in range(3))
 # START: `start()` asked for it in this run. BY_START: its template is the one that `start()` gave in this run. AWAITED:
 # a request of this run made it a page, and has not ended yet. TRIED: it was tried in this run.
 START, BY_START, AWAITED, TRIED = (1 << bit for bit in range(12, 16))
+#: Somebody has stated in this run what the page is worth.
+STATED = UNTRACKED << 1
 #: Never set: a delivery without a request, of content that would have been held back.
 SHOWN = TRIED << 1
 
 #: Each of these asks for a delivery at the next visit, whatever its content is.
 OWED = NEWS | RECRAWL | START
 #: These say something about the run that set them, and nothing later.
-RUN_ONLY = START | BY_START | AWAITED | TRIED
+RUN_ONLY = STATED | START | BY_START | AWAITED | TRIED
 
 # Deliveries running in which its callback or a pipeline raised: a number in the four bits below those of a run.
 _FAILURE = START >> 4
