@@ -16,7 +16,6 @@ from crawlsched.change_signals import part_number
 from crawlsched.crawl.guard import Guard
 from crawlsched.crawl.hosts import Hosts
 from crawlsched.crawl.learned import Learned
-from crawlsched.crawl.loading import planner_for
 from crawlsched.crawl.page_numbers import PageNumbers
 from crawlsched.crawl.page_rules import PageRules
 from crawlsched.crawl.request_templates import RequestTemplate, request_digest
@@ -33,6 +32,7 @@ from crawlsched.pages.marks import AWAITED, RUN_ONLY
 from crawlsched.pages.page_index import PageIndex
 from crawlsched.pages.variants import Variants, variant_fingerprint
 from crawlsched.planner import readable
+from crawlsched.planner.from_settings import planner_for
 from crawlsched.settings import Settings
 from crawlsched.store import Batch, Host, KeptText, Lease, NewPage, PageFacts, Store, WriteBehind
 from crawlsched.store.models import TRACE_COLUMNS

@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 
 from crawlsched.crawl.recipe_choice import matcher
 from crawlsched.crawl.side_thread import ROWS_AT_ONCE
-from crawlsched.settings import Settings
 from crawlsched.settings.page_rules import PageRule
 from crawlsched.store import Store
 
-__all__ = ["PageRules", "limits"]
+__all__ = ["PageRules"]
 
 
 class PageRules:
@@ -76,11 +75,3 @@ class PageRules:
             self._n_of_rules += np.bincount(numbers, minlength=len(self._of_rules))  # type: ignore[arg-type]
             after = rows[-1][0]
             yield
-
-
-def limits(settings: Settings) -> list[tuple[float, float]]:
-    """Return the shortest and the longest crawl interval that each rule gives."""
-    return [
-        (rule.min_interval or 0.0, np.inf if rule.max_interval is None else rule.max_interval)
-        for rule in settings.pages
-    ]

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crawlsched.crawl.hosts import Hosts
-from crawlsched.crawl.loading import planner_for
 from crawlsched.crawl.side_thread import ROWS_AT_ONCE
 from crawlsched.estimators import Posterior
 from crawlsched.jobs.stored_planners import newest_plan
 from crawlsched.planner import Planner, readable
+from crawlsched.planner.from_settings import planner_for
 from crawlsched.planner.knowledge import RENEWAL
 from crawlsched.settings import Settings
 from crawlsched.store import Batch, Outcome, Store

@@ -121,8 +121,8 @@ def planners(
 
     Unless it `picks` it only knows what they are worth.
     """
-    from crawlsched.crawl.loading import planner_for
     from crawlsched.crawl.page_rules import PageRules
+    from crawlsched.planner.from_settings import planner_for
 
     if not store.reader.next_page():
         return  # of many shards most may be empty

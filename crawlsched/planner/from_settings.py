@@ -1,12 +1,13 @@
-"""Loading: a planner as the settings ask for it."""
+"""From settings: the planner that they ask for."""
 
 from __future__ import annotations
 
-from crawlsched.crawl.page_rules import limits
+from math import inf
+
 from crawlsched.estimators import LearnedRates
 from crawlsched.frontier.new_pages import DiscoveryShare
-from crawlsched.planner import Planner
 from crawlsched.planner.knowledge import DAY
+from crawlsched.planner.planner import Planner
 from crawlsched.planner.starvation import MAX_CRAWL_ROUNDS
 from crawlsched.settings import Settings
 from crawlsched.settings.page_rules import PageRule
@@ -33,7 +34,7 @@ def planner_for(
         crawl_value=settings.crawl_value,
         min_crawl_interval=for_all.min_interval or 0.0,
         max_crawl_interval=for_all.max_interval,
-        interval_rules=limits(settings),
+        interval_rules=[(rule.min_interval or 0.0, rule.max_interval or inf) for rule in settings.pages],
         max_crawl_rounds=max_crawl_rounds,
         error_interval=settings.error_interval,
         learned=learned,
