@@ -4,7 +4,7 @@ import argparse
 import time
 from array import array
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +19,7 @@ from crawlsched.wording import say_count
 
 if TYPE_CHECKING:
     from crawlsched.crawl.collection import FoundPage
-    from crawlsched.jobs.importing import Histories, Import, Requests
+    from crawlsched.jobs.importing import Import, PastVisit, Requests
     from crawlsched.store import Store
     from crawlsched.store.forgetting import Tombstone
 
@@ -147,10 +147,10 @@ def _steps(
     if not lines.has_visits:
         importing.take(named)
         return
-    histories = visits.histories()
+    in_order = visits.in_order()
     for start in range(0, len(named), _LEARNED_AT_ONCE):
         some = named[start : start + _LEARNED_AT_ONCE]
-        importing.take(some, histories.between(start, start + len(some)))
+        importing.take(some, in_order(start, start + len(some)))
         yield min(start + _LEARNED_AT_ONCE, len(named)), len(named)
 
 
@@ -186,18 +186,19 @@ class _Visits:
         self._changed.append(line.changed)
         self._digest.append(line.digest)
 
-    def histories(self) -> "Histories":
-        """Return all of them."""
+    def in_order(self) -> "Callable[[int, int], Iterable[PastVisit]]":
+        """Return what gives the visits of the pages from one place to before another, where they are counted anew."""
         import numpy as np
 
-        from crawlsched.jobs.importing import Histories
+        columns = [np.array(column) for column in (self._place, self._time, self._changed, self._digest)]
+        order = np.lexsort(columns[1::-1])
+        place, *facts = (column[order] for column in columns)
 
-        return Histories.of(
-            np.frombuffer(self._place, np.intp),
-            np.frombuffer(self._time, np.float64),
-            np.frombuffer(self._changed, np.int8),
-            np.frombuffer(self._digest, np.int64),
-        )
+        def between(start: int, stop: int) -> "Iterable[PastVisit]":
+            of = slice(*np.searchsorted(place, [start, stop]))
+            return zip((place[of] - start).tolist(), *(column[of].tolist() for column in facts), strict=True)
+
+        return between
 
 
 def say(report: dict[str, Any]) -> str:
@@ -255,7 +256,7 @@ class RunningImport:
         names = ("pages", "new", "forgotten", "too_many", "weighed", "visits", "visits_of_their_own")
         self.counts = dict.fromkeys(names, 0)
 
-    def take(self, named: "Sequence[FoundPage]", histories: Any = None) -> None:
+    def take(self, named: "Sequence[FoundPage]", visits: Any = ()) -> None:
         """Hand pages over; waits where the crawl has many of them before it."""
         from crawlsched.store import commands
 

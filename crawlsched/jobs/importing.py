@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from itertools import groupby
+from math import inf
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,12 +25,15 @@ from crawlsched.estimators import Posterior
 from crawlsched.exceptions import StoreError
 from crawlsched.jobs.crawl_jobs import plan_now
 from crawlsched.pages import LIVE, NEW
-from crawlsched.planner import Planner
 from crawlsched.planner.knowledge import RENEWAL
 from crawlsched.settings import Settings
 from crawlsched.store import Lease, Outcome, host_of
 
-__all__ = ["Histories", "Import", "Requests"]
+__all__ = ["Import", "PastVisit", "Requests"]
+
+#: A visit by somebody else: which of the pages named, POSIX seconds, whether the page had changed since the one before
+#: (1: it had; 0: it had not; -1: not known), and the digest of what was found (0: not known).
+PastVisit = tuple[int, float, int, int]
 
 _SCRAPYS = "scrapy.utils.request.RequestFingerprinter"
 # What Scrapy leaves as it is: most URLs of most lists. Scrapy's own way takes ten times as long.
@@ -104,16 +110,15 @@ class Import:
         """Give the collection back."""
         self._collection.close(self._now)
 
-    def take(self, named: Sequence[FoundPage], histories: Histories | None = None) -> None:
+    def take(self, named: Sequence[FoundPage], visits: Iterable[PastVisit] = ()) -> None:
         """Take in some thousands of distinct pages, or weigh those that are known; learn from other crawlers' visits.
 
-        The rows of `histories` are places in `named`. The last content of a history counts as the copy.
+        `visits` come page by page, in the order of their times; the last content counts as the copy.
         """
         self.counts["pages"] += len(named)
         for name, n in self._crawl.admission.named(named, self._now).items():
             self.counts[name] += n
-        if histories is not None:
-            self._learn(named, histories)
+        self._learn(named, visits)
         self._write()
 
     def finish(self) -> None:
@@ -130,128 +135,58 @@ class Import:
         if not writer.drain():
             raise StoreError(writer.lost or writer.failure or "the database does not answer.")
 
-    def _learn(self, named: Sequence[FoundPage], histories: Histories) -> None:
-        """Learn from the visits of pages that have none of their own."""
-        columns, unsaved = self._crawl.planner.pages, self._collection.unsaved
-        rows = np.array([self._collection.index.page(page.request_fingerprint) for page in named], np.intp)
-        is_known, is_new = rows >= 0, columns.state[rows] == NEW
-        visited = np.unique(histories.row)
-        self.counts["visits_of_their_own"] += int(np.count_nonzero(is_known[visited] & ~is_new[visited]))
-        visits = histories.only((is_known & is_new)[histories.row])
-        if not visits.row.size:
+    def _learn(self, named: Sequence[FoundPage], visits: Iterable[PastVisit]) -> None:
+        """Learn from the visits of pages that have none of their own, as a crawl learns from its own."""
+        planner, index = self._crawl.planner, self._collection.index
+        posterior = Posterior(len(named), planner.posterior.rates, dtype=np.uint16, renewal=RENEWAL)
+        learned: dict[int, int] = {}
+        for place, of_page in groupby(visits, lambda visit: visit[0]):
+            page = index.page(named[place].request_fingerprint)
+            if page >= 0 and planner.pages.state.item(page) != NEW:
+                self.counts["visits_of_their_own"] += 1
+            elif page >= 0:
+                learned[page] = place
+                self._learn_of(page, of_page, partial(posterior.update_one, place))
+        if not learned:
             return
-        places, place = np.unique(visits.row, return_inverse=True)
-        pages, n, visits = rows[places], places.size, visits._replace(row=place)
-        found = visits.only((visits.changed == 1) & ~visits.is_first)
-        columns.state[pages] = LIVE
-        columns.n_crawls[pages] = np.bincount(visits.row, minlength=n)
-        columns.n_changes[pages] = np.bincount(found.row, minlength=n)
-        columns.crawled_at[pages] = visits.last(n)
-        _teach(self._crawl.planner, pages, visits)
-        unsaved.pages(pages, self._now)
-        for page, changed_at in zip(pages.tolist(), found.last(n).tolist(), strict=True):
-            if changed_at > -np.inf:
-                unsaved.content(page, self._now, changed_at=changed_at)
-        self._observe(pages, visits)
+        pages = np.array(list(learned), np.intp)
+        # Without the number of updates.
+        planner.posterior.unpack(pages, posterior.packed(np.array(list(learned.values()), np.intp))[:, :-1])
+        self._collection.unsaved.pages(pages, self._now)
         self._visited.append(pages)
-        self.counts["visits"] += visits.row.size
 
-    def _observe(self, pages: NDArray[np.intp], visits: Histories) -> None:
-        """Write down the visits that are not too old to be kept."""
-        elapsed, known = visits.elapsed, visits.is_known
-        for at in np.flatnonzero(visits.time >= self._oldest).tolist():
-            changed = bool(visits.changed[at] == 1) if known[at] else None
-            self._collection.unsaved.observation(
-                float(visits.time[at]),
-                int(pages[visits.row[at]]),
-                source=-1,
-                elapsed=None if np.isnan(elapsed[at]) else float(elapsed[at]),
-                n_signals=0,
-                changed=changed,
-                outcome=Outcome.UNCHANGED if changed is False else Outcome.CHANGED,
-            )
+    def _learn_of(self, page: int, visits: Iterable[PastVisit], learn: Callable[[float, bool], object]) -> None:
+        """Learn from the visits of one page, in their order; of some at the same time the first one counts.
 
-
-class Histories(NamedTuple):
-    """Visits of some pages, those of each page side by side and in the order of their times."""
-
-    row: NDArray[np.intp]  # which page, ascending; shape (V,)
-    time: NDArray[np.float64]  # POSIX seconds; shape (V,)
-    # 1: the page had changed since the visit before; 0: it had not; -1: that is not known; shape (V,)
-    changed: NDArray[np.int8]
-
-    @classmethod
-    def of(
-        cls,
-        row: NDArray[np.intp],
-        time: NDArray[np.float64],
-        changed: NDArray[np.int8],
-        digest: NDArray[np.int64] | None = None,
-    ) -> Histories:
-        """Sort visits; of a page's visits at the same time the first one counts.
-
-        Where `changed` is not known, a `digest` unlike the one before shows a change; 0: not known.
-
-        >>> time, unknown = np.array([9.0, 5.0, 3.0]), np.full(3, -1, np.int8)
-        >>> found = Histories.of(np.array([1, 0, 1]), time, unknown, np.array([7, 7, 8]))
-        >>> found.time.tolist(), found.changed.tolist()
-        ([5.0, 3.0, 9.0], [-1, -1, 1])
+        Where nobody says whether the page had changed, a digest unlike the one before says it.
         """
-        order = np.lexsort((time, row))
-        row, time, changed = row[order], time[order], changed[order]
-        again = np.zeros(row.size, bool)
-        again[1:] = (row[1:] == row[:-1]) & (time[1:] == time[:-1])
-        made = cls(row[~again], time[~again], changed[~again])
-        if digest is None:
-            return made
-        found = digest[order][~again]
-        before = np.concatenate([[0], found[:-1]])
-        tells = (made.changed < 0) & ~made.is_first & (found != 0) & (before != 0)
-        return made._replace(changed=np.where(tells, found != before, made.changed).astype(np.int8))
-
-    def only(self, chosen: NDArray[np.bool_]) -> Histories:
-        """Return some of the visits."""
-        return Histories(self.row[chosen], self.time[chosen], self.changed[chosen])
-
-    def between(self, start: int, stop: int) -> Histories:
-        """Return the visits of the rows from `start` to below `stop`, numbered from 0."""
-        of = slice(*np.searchsorted(self.row, [start, stop]))
-        return Histories(self.row[of] - start, self.time[of], self.changed[of])
-
-    def last(self, n_rows: int) -> NDArray[np.float64]:
-        """Return the time of each row's last visit; -inf where there is none."""
-        last = np.full(n_rows, -np.inf)
-        np.maximum.at(last, self.row, self.time)
-        return last
-
-    @property
-    def is_first(self) -> NDArray[np.bool_]:
-        """Which visits are the first of their page."""
-        first = np.ones(self.row.size, bool)
-        first[1:] = self.row[1:] != self.row[:-1]
-        return first
-
-    @property
-    def elapsed(self) -> NDArray[np.float64]:
-        """Seconds since the visit before; nan for a first one."""
-        return np.where(self.is_first, np.nan, np.diff(self.time, prepend=np.nan))
-
-    @property
-    def is_known(self) -> NDArray[np.bool_]:
-        """Which visits tell whether the page had changed; a first one has nothing to be compared with."""
-        return (self.changed >= 0) & ~self.is_first
-
-
-def _teach(planner: Planner, pages: NDArray[np.intp], visits: Histories) -> None:
-    """Learn of new pages from visits as a crawl learns from its own."""
-    posterior = Posterior(pages.size, planner.posterior.rates, dtype=np.uint16, renewal=RENEWAL)
-    teach = np.flatnonzero(visits.is_known)
-    row, elapsed, changed = visits.row[teach], visits.elapsed[teach], visits.changed[teach] == 1
-    _, start, count = np.unique(row, return_index=True, return_counts=True)
-    # All pages' first visits teach first, then their second ones, and so on.
-    for number in range(int(count.max(initial=0))):
-        at = start[count > number] + number
-        posterior.update(row[at], elapsed[at], changed[at])
-        if planner.learned is not None:
-            planner.learned.observe(pages[row[at]], elapsed[at], changed[at])
-    planner.posterior.unpack(pages, posterior.packed(np.arange(pages.size))[:, :-1])  # without the number of updates
+        columns, unsaved, learned = self._crawl.planner.pages, self._collection.unsaved, self._crawl.planner.learned
+        last, last_digest, changed_at = -inf, 0, None
+        columns.state[page] = LIVE
+        for _, time, said, digest in visits:
+            if time == last:
+                continue
+            changed = None if said < 0 else said == 1
+            if changed is None and digest and last_digest:
+                changed = digest != last_digest
+            elapsed = None if last == -inf else time - last
+            if elapsed is None:  # there is nothing to compare the first one with
+                changed = None
+            elif changed is not None:
+                learn(elapsed, changed)
+                if learned is not None:
+                    learned.observe(page, elapsed, changed)
+            columns.n_crawls[page] += 1
+            self.counts["visits"] += 1
+            if changed:
+                columns.n_changes[page] += 1
+                changed_at = time
+            if time >= self._oldest:  # it is kept
+                outcome = Outcome.UNCHANGED if changed is False else Outcome.CHANGED
+                unsaved.observation(
+                    time, page, source=-1, elapsed=elapsed, n_signals=0, changed=changed, outcome=outcome
+                )
+            last, last_digest = time, digest
+        columns.crawled_at[page] = last
+        if changed_at is not None:
+            unsaved.content(page, self._now, changed_at=changed_at)
