@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import groupby
@@ -35,12 +33,6 @@ __all__ = ["Import", "PastVisit", "Requests"]
 #: (1: it had; 0: it had not; -1: not known), and the digest of what was found (0: not known).
 PastVisit = tuple[int, float, int, int]
 
-_SCRAPYS = "scrapy.utils.request.RequestFingerprinter"
-# What Scrapy leaves as it is: most URLs of most lists. Scrapy's own way takes ten times as long.
-_PLAIN = re.compile(
-    r"https?://([a-z0-9]+(?:[.-][a-z0-9]+)*)(?![^?]*/\.)/[A-Za-z0-9_.,/-]*(?:\?[A-Za-z0-9_]+=[A-Za-z0-9_.-]+)?"
-)
-
 
 class Requests:
     """What a project makes of URLs; by default the project of the working directory, or Scrapy's own settings."""
@@ -51,7 +43,6 @@ class Requests:
         self.fingerprinter, self._fingerprint = fingerprints(made, ignored)
         #: Whether Scrapy leaves it to crawls to ask for robots.txt.
         self.asks_robots = not settings.getbool("ROBOTSTXT_OBEY")
-        self._is_scrapys = self.fingerprinter == _SCRAPYS
 
     def fingerprint(self, url: str) -> bytes:
         """Return the fingerprint by which a URL's page is known."""
@@ -59,9 +50,6 @@ class Requests:
 
     def page_of(self, url: str, importance: float | None = None) -> FoundPage:
         """Return the page of a URL, or raise ValueError with what is wrong."""
-        if self._is_scrapys and (match := _PLAIN.fullmatch(url)) is not None:
-            said = f'{{"body": "", "headers": {{}}, "method": "GET", "url": "{url}"}}'
-            return FoundPage(url, hashlib.sha1(said.encode()).digest(), match[1], importance)
         if not url[:8].lower().startswith(("http://", "https://")):
             raise ValueError(f"a URL must begin with http:// or https://, got {url!r:.100}")
         try:
