@@ -25,7 +25,6 @@ __all__ = [
     "LARGEST_NUMBER",
     "LEASE",
     "LEVELS",
-    "LITTLE",
     "MARGIN",
     "RENEWAL_INTERVAL",
     "Answer",
@@ -53,9 +52,9 @@ RENEWAL_INTERVAL = LEASE / 3
 LEVELS: FloatArray = np.geomspace(1e-4, 1e8, 97)
 # Each shard gets this part of an equal share at least, so that no shard is blind for its changes.
 _LEAST_SHARE = 0.002
-#: Numbers that differ by less than this share count as equal: of loads, as each move costs a loading, and of the pages
-#: of a shard. A curve made from less than this share of the pages says nothing about the rest.
-LITTLE = 0.1
+# Loads that differ by less than this share of a fair one are left: each move costs a loading. A curve made from less
+# than this share of the pages says nothing about the rest.
+_LITTLE = 0.1
 
 
 def is_number_of_shards(n: int) -> bool:
@@ -93,7 +92,7 @@ def assigned(weights: Mapping[int, float], owners: Mapping[int, str], members: C
         least = min(order, key=lambda member: (load[member], member))
         given[shard] = least
         load[least] += weights[shard]
-    _move(weights, given, load, LITTLE * sum(weights.values()) / len(order))
+    _move(weights, given, load, _LITTLE * sum(weights.values()) / len(order))
     return {shard: given[shard] for shard in sorted(given)}
 
 
@@ -132,7 +131,7 @@ def written_curve(demand: FloatArray, n_planned: int, n_pages: int) -> str | Non
     >>> written_curve(demand, n_planned=10, n_pages=1000) is None
     True
     """
-    if not len(demand) or n_planned < LITTLE * n_pages:
+    if not len(demand) or n_planned < _LITTLE * n_pages:
         return None
     level, rate = np.log(demand[::-1, 0]), np.log(np.maximum(demand[::-1, 1], np.finfo("<f4").tiny))
     asked = np.log(LEVELS)

@@ -11,7 +11,7 @@ from crawlsched.crawl.shard_pages import MOVED_AT_ONCE, StoredShard
 from crawlsched.crawl.shared.inbox import Inbox
 from crawlsched.crawl.shared.membership import HANDED_OVER_AT_ONCE, Membership
 from crawlsched.crawl.side_thread import ROWS_AT_ONCE, Aside, give_memory_back
-from crawlsched.sharing import LEASE, LITTLE, RENEWAL_INTERVAL
+from crawlsched.sharing import LEASE
 from crawlsched.showing import in_words
 from crawlsched.store import Outgoing
 from crawlsched.store.members import SharedCollection
@@ -45,7 +45,6 @@ class Holding:
         self._draining: dict[int, float] = {}
         # Shards that are written down when this number of batches is.
         self._leaving: dict[int, int] = {}
-        self._published: dict[int, tuple[float, int]] = {}
 
     def begin(self) -> None:
         """Load the shards that nobody has before the spider starts: its first requests are then for known pages."""
@@ -81,7 +80,7 @@ class Holding:
                 self._draining[shard] = now + LEASE  # until then at most it ends its visits
                 # A visit begun now would still be open when another process asks the same host.
                 self._refresher.hosts.is_leaving = self._is_leaving
-                self._publish(shard, now, ready=False)
+                self._publish(shard, ready=False)
         for shard, until in list(self._draining.items()):
             if shard not in self._here:
                 del self._draining[shard]
@@ -90,13 +89,6 @@ class Holding:
         for shard in [shard for shard, batch in self._leaving.items() if batch <= self._collection.n_written]:
             del self._leaving[shard]
             self._membership.is_done_with(shard)
-
-    def tell(self, now: float) -> None:
-        """Publish the shards that have grown since they were published."""
-        for shard in self._here.keys() - self._draining.keys():
-            at, before = self._published[shard]
-            if abs(self._here[shard].n_pages - before) > LITTLE * before and now - at >= RENEWAL_INTERVAL:
-                self._publish(shard, now)
 
     # -- one comes
 
@@ -140,14 +132,13 @@ class Holding:
         self._epochs[shard] = epoch
         self._refresher.came(stored.shard)
         self._inbox.begun(shard, waiting)
-        self._publish(shard, now)
+        self._publish(shard)
         self._refresher.count("crawlsched/shards/claimed")
 
-    def _publish(self, shard: int, now: float, *, ready: bool = True) -> None:
+    def _publish(self, shard: int, *, ready: bool = True) -> None:
+        """Say whether a shard is loaded; how large it is goes with each heartbeat, too."""
         token = self._shared.lease(shard, self._membership.token, self._epochs[shard]).token
-        n_pages = self._here[shard].n_pages
-        self._published[shard] = (now, n_pages)
-        self._membership.publish(shard, token, n_pages, ready=ready)
+        self._membership.publish(shard, token, self._here[shard].n_pages, ready=ready)
 
     # -- one goes
 

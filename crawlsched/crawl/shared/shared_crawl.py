@@ -176,7 +176,6 @@ class SharedCrawl:
         if refresher.is_ending() and membership.has_others:
             membership.leaves()
         self._holding.look(now)
-        self._holding.tell(now)
         share = membership.targets.get(self._token, 0.0)
         if share > _LEAST_RATE and abs(share - refresher.planner.bandwidth) > 0.01 * share:
             refresher.planner.set_bandwidth(share, now)
