@@ -29,6 +29,7 @@ from crawlsched.crawl.request_templates import RequestTemplate
 from crawlsched.crawl.validators import seconds_since
 from crawlsched.crawl.visits import ResponseFacts, Visit, VisitEnds
 from crawlsched.pages import LIVE
+from crawlsched.pages.marks import CUT
 from crawlsched.pages.variants import variant_fingerprint
 from crawlsched.store import Outcome, PageFacts, host_of
 
@@ -93,8 +94,9 @@ class Responses:
         if visit.is_lesson:
             return self._taught(visit, fetched, now)
         page, facts = visit.page, self.collection.facts_of(visit.page)
-        is_again = self._planner.pages.n_errors.item(page) > 0
+        is_again = bool(self._planner.pages.marks.item(page) & CUT)
         verdict = judge_cut_short(facts, self.book.circumstances(page), is_again=is_again)
+        self.collection.mark(page, CUT, now)
         columns = self._planner.columns([page]) if verdict.is_delivered else {}
         observation = self.ends.back_off(visit, verdict.outcome, now, fetched)
         delivery = Delivery(page, now, facts, columns, observation, owed=verdict.owed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = [
     "AWAITED",
     "BY_START",
+    "CUT",
     "NEWS",
     "OWED",
     "RECRAWL",
@@ -20,13 +21,13 @@ __all__ = [
 
 # The first bits outlive the run. NEWS: a link to the page has brought other data than those kept, so the next item is
 # another one. RECRAWL: somebody asked for it (`crawlsched recrawl`). UNTRACKED: its callback yielded requests that are
-# no pages, which are to be made again from time to time.
-NEWS, RECRAWL, UNTRACKED = (1 << bit for bit in range(3))
+# no pages, which are to be made again from time to time. CUT: a body of it was cut short.
+NEWS, RECRAWL, UNTRACKED, CUT = (1 << bit for bit in range(4))
 # START: `start()` asked for it in this run. BY_START: its template is the one that `start()` gave in this run. AWAITED:
 # a request of this run made it a page, and has not ended yet. TRIED: it was tried in this run.
 START, BY_START, AWAITED, TRIED = (1 << bit for bit in range(12, 16))
 #: Somebody has stated in this run what the page is worth.
-STATED = UNTRACKED << 1
+STATED = CUT << 1
 #: Never set: a delivery without a request, of content that would have been held back.
 SHOWN = TRIED << 1
 
