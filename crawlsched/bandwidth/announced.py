@@ -7,17 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from crawlsched.bandwidth.division import (
-    SignalAllocation,
-    blocks,
-    checked,
-    divide,
-    not_negative,
-    page_arrays,
-    total_rate,
-)
+from crawlsched.bandwidth.division import SignalAllocation, checked, divide, not_negative, page_arrays, total_rate
 from crawlsched.bandwidth.unannounced import even_rates
 from crawlsched.columns.array_types import FloatArray
+from crawlsched.columns.blocks import blocks
+from crawlsched.columns.numerics import EPSILON, LARGEST_LOG
 from crawlsched.crawl_value import elapsed_at_value, noisy_value
 from crawlsched.crawl_value.inverse import LARGEST_SHARE, inverse_residual_one
 from crawlsched.crawl_value.rules import natural_parameters
@@ -25,8 +19,8 @@ from crawlsched.crawl_value.terms import noisy_terms
 
 __all__ = ["demand", "refresh_rates_with_signals"]
 
-# exp(-1000) is 0: a doubt, or a weight of an announcement, that is as good as infinite.
-_CERTAIN = 1000.0
+# exp of the negative is 0: a doubt, or a weight of an announcement, that is as good as infinite.
+_CERTAIN = 2.0 * LARGEST_LOG
 
 
 def refresh_rates_with_signals(
@@ -183,7 +177,7 @@ class _Announced:
         # is enough, and n below that with exp(-κ n) = 1 - share is too little.
         most = np.ceil(inverse_residual_one(below_one) / kappa) + 1.0
         least = np.maximum(np.floor(-np.log1p(-below_one) / kappa * (1.0 - 1e-12)) - 1.0, 0.0)
-        while (most - least > np.maximum(1.0, 4.0 * np.finfo(float).eps * most)).any():
+        while (most - least > np.maximum(1.0, 4.0 * EPSILON * most)).any():
             middle = np.floor((least + most) / 2.0)
             enough = (self._value(middle * kappa) >= threshold) & (middle > 0.0)
             least, most = np.where(enough, least, middle), np.where(enough, middle, most)

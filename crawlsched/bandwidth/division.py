@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crawlsched.columns.array_types import FloatArray
+from crawlsched.columns.blocks import blocks
+from crawlsched.columns.numerics import EPSILON, LARGEST_LOG, ROUNDS
 
 __all__ = [
     "Allocation",
     "SignalAllocation",
     "WantedRates",
-    "blocks",
     "checked",
     "divide",
     "not_negative",
@@ -65,10 +66,6 @@ def _float_array(name: str, value: ArrayLike) -> FloatArray:
 
 # Width of the final bracket: relative, in the threshold.
 _TOLERANCE = 1e-13
-_LARGEST_LOG = 700.0
-# Interpolation has long ended by then; if rounding has kept it from ending, only halving is left.
-_PATIENCE = 60
-_EPSILON = float(np.finfo(float).eps)
 
 
 def _bracket_threshold(demand: Callable[[float], float], target: float, start: float) -> tuple[float, float]:
@@ -87,13 +84,14 @@ def _bracket_threshold(demand: Callable[[float], float], target: float, start: f
     x2, f2, x1, f1 = _bracket(surplus, log(start))
     fraction = f1 / (f1 - f2)
     for step in count():
-        smallest = max(_TOLERANCE, 4.0 * _EPSILON * max(abs(x1), abs(x2)))
+        smallest = max(_TOLERANCE, 4.0 * EPSILON * max(abs(x1), abs(x2)))
         width = abs(x2 - x1)
         if width <= 2.0 * smallest or f1 == 0.0:
             break
         # No step is closer to an end than the tolerance, so the bracket closes from both sides.
         margin = smallest / width
-        x = x1 + min(max(fraction if step < _PATIENCE else 0.5, margin), 1.0 - margin) * (x2 - x1)
+        # If rounding has kept interpolation from ending, only halving is left.
+        x = x1 + min(max(fraction if step < ROUNDS else 0.5, margin), 1.0 - margin) * (x2 - x1)
         f = surplus(x)
         if (f >= 0.0) == (f1 >= 0.0):
             x3, f3 = x1, f1
@@ -107,13 +105,13 @@ def _bracket_threshold(demand: Callable[[float], float], target: float, start: f
 
 def _bracket(surplus: Callable[[float], float], start: float) -> tuple[float, float, float, float]:
     """Walk from the start, doubling the step, until the sign changes."""
-    near = min(max(start, -_LARGEST_LOG), _LARGEST_LOG)
+    near = min(max(start, -LARGEST_LOG), LARGEST_LOG)
     f_near = surplus(near)
     upwards = f_near >= 0.0
     # Rates go roughly with threshold**-0.5, so the logarithm of the threshold is off by about 4 f; a bit more crosses.
     step = copysign(max(4.4 * abs(f_near), _TOLERANCE), 1.0 if upwards else -1.0)
-    while upwards or near > -_LARGEST_LOG:
-        far = min(max(near + step, -_LARGEST_LOG), _LARGEST_LOG)
+    while upwards or near > -LARGEST_LOG:
+        far = min(max(near + step, -LARGEST_LOG), LARGEST_LOG)
         f_far = surplus(far)
         if (f_far >= 0.0) != upwards:
             return near, f_near, far, f_far
@@ -172,16 +170,6 @@ def checked(change_rate: ArrayLike, importance: ArrayLike) -> list[FloatArray]:
     """Give a caller's change rates and importances as arrays, or say which of them is wrong."""
     change, weight = page_arrays(change_rate=change_rate, importance=importance)
     return [not_negative("change_rate", change), not_negative("importance", weight)]
-
-
-# Pages in a block: its arrays stay in the processor's cache.
-_BLOCK = 1 << 14
-
-
-def blocks(n_pages: int) -> Iterator[slice]:
-    """Slices that together cover all pages."""
-    for start in range(0, n_pages, _BLOCK):
-        yield slice(start, min(start + _BLOCK, n_pages))
 
 
 def divide(wanted: WantedRates, columns: Sequence[FloatArray], bandwidth: float) -> Allocation:

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["EXAMPLES", "HELP", "OPTIONS"]
 
-_LOOK_EVERY = 1.0
-
 
 HELP = "what changed since a time, or since you looked last"
 EXAMPLES = ("crawlsched changes --since 2h --diff", "crawlsched changes --since 0:1234 --follow --json")
@@ -68,7 +66,7 @@ def _follow(feed: "Feed", cursor: "Cursor", arguments: argparse.Namespace) -> No
         if some:
             cursor = Cursor.read(some[-1].cursor)
         else:
-            time.sleep(_LOOK_EVERY)
+            time.sleep(1.0)
 
 
 def say(report: dict[str, Any]) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from crawlsched.cli.pages import read_condition, where_option
-from crawlsched.cli.parsing import option, shown_progress
+from crawlsched.cli.parsing import AT_ONCE, option, shown_progress
 from crawlsched.cli.stores import open_stores
 from crawlsched.cli.table_files import FORMATS, write_table
 from crawlsched.exceptions import CrawlschedError
@@ -16,7 +16,6 @@ from crawlsched.wording import say_count
 __all__ = ["EXAMPLES", "HELP", "OPTIONS"]
 
 _TABLES = ("pages", "visits", "announcements", "sources", "hosts")
-_COUNTED_AT_ONCE = 10_000
 
 
 HELP = "write a collection to files"
@@ -66,7 +65,7 @@ def _files(to: str, ending: str) -> dict[str, str]:
 
 def _counted(rows: Iterator[tuple[Any, ...]], progress: Callable[[int, int | None], None]) -> Iterator[tuple[Any, ...]]:
     for n, row in enumerate(rows, 1):
-        if n % _COUNTED_AT_ONCE == 0:
+        if n % AT_ONCE == 0:
             progress(n, None)
         yield row
 

@@ -5,15 +5,12 @@ import time
 from typing import Any
 
 from crawlsched.cli.parsing import MATCHING, confirm, matched, one_of, option
-from crawlsched.cli.stores import Stores, leased, n_shards_of, open_stores, owner_now
+from crawlsched.cli.stores import FOR_MANY_PAGES, Stores, leased, n_shards_of, open_stores, owner_now
 from crawlsched.cli.target import forgotten_as
 from crawlsched.exceptions import CrawlschedError, UnknownPage
 from crawlsched.wording import say_count, say_past, say_table
 
 __all__ = ["EXAMPLES", "HELP", "OPTIONS"]
-
-# Deleting a million pages takes a while, and the running crawl answers when it is done.
-_ANSWER_WITHIN = 600.0
 
 
 HELP = "delete a page, or many, so that they do not come back"
@@ -55,7 +52,7 @@ def _forget(stores: Stores, asked: dict[str, str], *, is_meant: bool) -> dict[st
         with leased(alone, "crawlsched forget"):
             return {"pages": len(alone.forgetting.forget(**asked, now=time.time()))}
     # All shards are asked, so that what is forgotten comes back in none.
-    answers = stores.ask([(store, asked) for store in found], "forget", timeout=_ANSWER_WITHIN)
+    answers = stores.ask([(store, asked) for store in found], "forget", timeout=FOR_MANY_PAGES)
     waiting = sum(n for n, answer in zip(found.values(), answers, strict=True) if answer is None)
     deleted = sum(int(answer["pages"]) for answer in answers if answer is not None)
     return {"pages": deleted, **({"waiting": waiting} if waiting else {})}
@@ -74,7 +71,7 @@ def _take_back(stores: Stores, asked: dict[str, str]) -> dict[str, int]:
         with leased(alone, "crawlsched forget"):
             alone.forgetting.take_back(**asked)
         return {"waiting_shards": 0}
-    answers = stores.ask([(store, asked) for store in having], "take_back", timeout=_ANSWER_WITHIN)
+    answers = stores.ask([(store, asked) for store in having], "take_back", timeout=FOR_MANY_PAGES)
     return {"waiting_shards": answers.count(None)}
 
 

@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crawlsched.cli.parsing import option, shown_progress
-from crawlsched.cli.stores import n_shards_of, owner_now
+from crawlsched.cli.parsing import AT_ONCE, option, shown_progress
+from crawlsched.cli.stores import n_shards_of, owner_now, signs_of_life
 from crawlsched.cli.target import Target, find_or_make_target, why_forgotten
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.jobs.url_lines import UrlLine, UrlLines
@@ -25,12 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["EXAMPLES", "HELP", "OPTIONS"]
 
-_TAKEN_AT_ONCE = 5_000
-_LEARNED_AT_ONCE = 20_000
-_WRONG_NAMED = 20
-_FORGETTINGS_NAMED = 5
-# Seconds between two signs of life, which keep crawls from starting.
-_HEARTBEAT = 5.0
 
 ABOUT = """\
 The file has a URL a line, or is CSV whose first line names its columns:
@@ -90,12 +84,10 @@ def _taken(store: "Store", target: Target, lines: UrlLines, requests: "Requests"
     settings = replace(target.settings, database_url=target.database, collection=target.collection)
     importing = Import(settings, requests, time.time())
     try:
-        beat_at = time.monotonic()
+        beat = signs_of_life(importing.lease)
         for step in _steps(importing, lines, page_of):
             progress(*step)
-            if time.monotonic() > beat_at + _HEARTBEAT:
-                beat_at = time.monotonic()
-                importing.lease.heartbeat(None, dict(importing.lease.notes))
+            beat()
         importing.finish()
     finally:
         importing.close()
@@ -110,7 +102,7 @@ def _report(
         "database": store.database.name,
         "lines": lines.n,
         **counts,
-        "forgotten_by": [stone._asdict() for stone, _ in forgotten_by.most_common(_FORGETTINGS_NAMED)],
+        "forgotten_by": [stone._asdict() for stone, _ in forgotten_by.most_common(5)],
         "columns_ignored": list(lines.ignored),
         "lines_left_out": lines.n_wrong,
         "wrong": [{"line": number, "fault": fault} for number, fault in lines.wrong],
@@ -139,19 +131,19 @@ def _steps(
             visits.add(place, line)
         elif (page := _page(line, page_of, lines)) is not None:
             named.append(page)
-            if len(named) == _TAKEN_AT_ONCE:
+            if len(named) == AT_ONCE:
                 importing.take(named)
                 named = []
-        if lines.n % _TAKEN_AT_ONCE == 0:
+        if lines.n % AT_ONCE == 0:
             yield lines.n, None
     if not lines.has_visits:
         importing.take(named)
         return
     in_order = visits.in_order()
-    for start in range(0, len(named), _LEARNED_AT_ONCE):
-        some = named[start : start + _LEARNED_AT_ONCE]
+    for start in range(0, len(named), AT_ONCE):
+        some = named[start : start + AT_ONCE]
         importing.take(some, in_order(start, start + len(some)))
-        yield min(start + _LEARNED_AT_ONCE, len(named)), len(named)
+        yield start + len(some), len(named)
 
 
 def _page(line: UrlLine, page_of: "Callable[[UrlLine], FoundPage]", lines: UrlLines) -> "FoundPage | None":
@@ -231,7 +223,7 @@ def say(report: dict[str, Any]) -> str:
     if report["columns_ignored"]:
         lines.append(f"Columns that are not used: {', '.join(report['columns_ignored'])}.")
     if report["lines_left_out"]:
-        named = report["wrong"][:_WRONG_NAMED]
+        named = report["wrong"][:20]
         lines.append(f"{say_count(report['lines_left_out'], 'line')} left out:")
         lines += [f"  line {row['line']}: {row['fault']}" for row in named]
         if more := report["lines_left_out"] - len(named):
@@ -239,19 +231,24 @@ def say(report: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-# Pages in one command to the crawl, and commands that may wait for it: it reads them twice a second.
-_PAGES_AT_ONCE = 250
-_MOST_WAITING = 16
-_ANSWER_WITHIN = 60.0
-
-
 class RunningImport:
-    """Gives pages to a running crawl, as `crawlsched.jobs.importing.Import` takes them where none runs."""
+    """Gives pages to a running crawl, as `crawlsched.jobs.importing.Import` takes them where none runs.
+
+    Parameters
+    ----------
+    pages_at_once, most_waiting : int
+        Pages in one command to the crawl, and commands that may wait for it: it reads them twice a second.
+    timeout : float, default 60
+        Seconds in which the crawl has to answer each of them.
+    """
 
     learns = False
 
-    def __init__(self, store: "Store") -> None:
+    def __init__(
+        self, store: "Store", *, pages_at_once: int = 250, most_waiting: int = 16, timeout: float = 60.0
+    ) -> None:
         self._store = store
+        self._pages_at_once, self._most_waiting, self._timeout = pages_at_once, most_waiting, timeout
         self._sent: deque[int] = deque()
         names = ("pages", "new", "forgotten", "too_many", "weighed", "visits", "visits_of_their_own")
         self.counts = dict.fromkeys(names, 0)
@@ -260,12 +257,12 @@ class RunningImport:
         """Hand pages over; waits where the crawl has many of them before it."""
         from crawlsched.store import commands
 
-        for start in range(0, len(named), _PAGES_AT_ONCE):
-            some = named[start : start + _PAGES_AT_ONCE]
+        for start in range(0, len(named), self._pages_at_once):
+            some = named[start : start + self._pages_at_once]
             asked = {"pages": {page.url: page.importance for page in some}}
             self._sent.append(commands.send(self._store, "import", asked, time.time()))
             self.counts["pages"] += len(some)
-            if len(self._sent) > _MOST_WAITING:
+            if len(self._sent) > self._most_waiting:
                 self._collect()
 
     def finish(self) -> None:
@@ -276,10 +273,10 @@ class RunningImport:
     def _collect(self) -> None:
         from crawlsched.store import commands
 
-        answer = commands.wait_for(self._store, self._sent.popleft(), _ANSWER_WITHIN)
+        answer = commands.wait_for(self._store, self._sent.popleft(), self._timeout)
         if answer is None:
             raise CrawlschedError(
-                f"The crawl of the collection {self._store.name!r} did not answer within {_ANSWER_WITHIN:g} s; it "
+                f"The crawl of the collection {self._store.name!r} did not answer within {self._timeout:g} s; it "
                 "takes what was handed over when it does. Look at its log."
             )
         if "error" in answer.result:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from crawlsched.cli.parsing import Option, option, whole_number
+from crawlsched.cli.parsing import MOST_SHOWN, Option, option, whole_number
 from crawlsched.cli.stores import open_stores
 from crawlsched.cli.table_files import write_table
 from crawlsched.exceptions import CrawlschedError
@@ -127,7 +127,6 @@ def _column(name: str, kinds: "Mapping[str, Kind]") -> str:
 
 
 _COLUMNS = "url,state,crawled_at,n_changes,n_crawls,change_rate,importance"
-_MOST_SAID = 50
 _HEADINGS = {"change_rate": "changes", "n_changes": "found", "n_crawls": "visits", "crawled_at": "last crawl"}
 _TIMES = ("first_seen", "crawled_at", "changed_at", "not_before")
 
@@ -143,7 +142,7 @@ EXAMPLES = (
 OPTIONS = (
     where_option("such as 'n_changes > 3', 'state = error', 'url ~ */news/*', 'crawled_at = never'; all have to hold"),
     option("--order COLUMN", "smallest first; COLUMN:desc for the largest first"),
-    option("--limit N", f"how many at most; a person gets {_MOST_SAID}", whole_number(1)),
+    option("--limit N", f"how many at most; a person gets {MOST_SHOWN}", whole_number(1)),
     option("--columns A,B", "which columns, or all (%(default)s)", default=_COLUMNS),
     option("--csv FILE", "write CSV to the file, or print it", nargs="?", const="-"),
 )
@@ -157,7 +156,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
     conditions = [read_condition(text, kinds, now) for text in arguments.where]
     order = None if arguments.order is None else _read_order(arguments.order, kinds)
     is_whole = arguments.csv is not None or arguments.json is not None
-    limit = arguments.limit or (None if is_whole else _MOST_SAID + 1)
+    limit = arguments.limit or (None if is_whole else MOST_SHOWN + 1)
     with open_stores(arguments) as stores, stores.database.reading() as connection:
         rows = listed(connection, stores.key, "pages", names, conditions, order, limit)
         found = {"collection": stores.name, "time": now, "columns": names}
@@ -174,10 +173,10 @@ def say(report: dict[str, Any]) -> str:
     if not pages:
         return f"The collection {report['collection']!r} has no such page."
     rows = [[_HEADINGS.get(name, name) for name in report["columns"]]]
-    rows += [[_said(name, value, now) for name, value in page.items()] for page in pages[:_MOST_SAID]]
+    rows += [[_said(name, value, now) for name, value in page.items()] for page in pages[:MOST_SHOWN]]
     numbers = [isinstance(value, int | float) and name not in _TIMES for name, value in pages[0].items()]
     right = "".join("r" if is_number else "l" for is_number in numbers)
-    is_cut = len(pages) > _MOST_SAID
+    is_cut = len(pages) > MOST_SHOWN
     more = ["", "There are more; --limit N shows N of them, --csv FILE writes all."] if is_cut else []
     return "\n".join([*say_table(rows, right, indent=""), *more])
 

@@ -15,7 +15,9 @@ from crawlsched.exceptions import CrawlschedError
 from crawlsched.wording import say_duration
 
 __all__ = [
+    "AT_ONCE",
     "MATCHING",
+    "MOST_SHOWN",
     "CommandParser",
     "Option",
     "add_command",
@@ -31,6 +33,10 @@ __all__ = [
     "whole_number",
 ]
 
+#: Rows, or pages, that are worked on before a run says how far it has come.
+AT_ONCE = 10_000
+#: Rows of a table that a person gets; longer ones are for a file.
+MOST_SHOWN = 50
 # `--json` may stand before a URL, which is no file to write to.
 _FILE_ENDINGS = (".json", ".json.gz")
 
@@ -240,24 +246,20 @@ def examples(*commands: str, before: str = "") -> str:
     return f"{before}\n\n{text}" if before else text
 
 
-# Seconds until the first line, and between two.
-_FIRST, _PAUSE = 2.0, 10.0
-
-
-def shown_progress(name: str) -> Callable[[int, int | None], None]:
+def shown_progress(name: str, first: float = 2.0, pause: float = 10.0) -> Callable[[int, int | None], None]:
     """Return a function of (done, total) that says how far a run has come; a total of None: nobody knows.
 
-    It prints a line after two seconds, then one every ten.
+    It prints a line after `first` seconds, then one every `pause`.
     """
     began = monotonic()
-    following = began + _FIRST
+    following = began + first
 
     def show(done: int, total: int | None) -> None:
         nonlocal following
         now = monotonic()
         if now < following or done in (0, total):
             return
-        following = now + _PAUSE
+        following = now + pause
         if total is None:
             text = f"going on for {say_duration(now - began)}"
         else:

@@ -4,7 +4,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from crawlsched.cli.parsing import MATCHING, matched, one_of, option
-from crawlsched.cli.stores import Stores, open_stores, owner_now
+from crawlsched.cli.stores import FOR_MANY_PAGES, Stores, open_stores, owner_now
 from crawlsched.exceptions import UnknownPage
 from crawlsched.wording import say_count
 
@@ -53,10 +53,6 @@ def _known(stores: Stores, urls: list[str]) -> "tuple[dict[Store, list[str]], li
     return known, list(unknown)
 
 
-# Marking a million pages takes a while.
-_ANSWER_WITHIN = 600.0
-
-
 HELP = "crawl pages next, and deliver them changed or not"
 EXAMPLES = (
     "crawlsched recrawl https://example.com/news/1",
@@ -73,7 +69,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         kind, value = matched(arguments) or ("collection", stores.name)
         asked = {"kind": kind, "value": value}
         found = {store: n for store in stores if (n := len(store.forgetting.matching(kind, value)))}
-        answers = stores.ask([(store, asked) for store in found], "recrawl", timeout=_ANSWER_WITHIN)
+        answers = stores.ask([(store, asked) for store in found], "recrawl", timeout=FOR_MANY_PAGES)
         pages = sum(n if a is None else int(a["pages"]) for n, a in zip(found.values(), answers, strict=True))
         is_running = any(owner_now(store) is not None for store in stores)
         return {"collection": stores.name, **asked, "running": is_running, "pages": pages, "unknown": []}

@@ -8,7 +8,7 @@ from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from crawlsched.cli.parsing import one_of, option, shown_progress, whole_number
-from crawlsched.cli.stores import leased, open_stores
+from crawlsched.cli.stores import leased, open_stores, signs_of_life
 from crawlsched.exceptions import CrawlschedError
 
 if TYPE_CHECKING:
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from crawlsched.cli.stores import Stores
 
 __all__ = ["EXAMPLES", "HELP", "OPTIONS"]
-
-# Seconds between two signs of life, which keep crawls from starting.
-_HEARTBEAT = 5.0
 
 
 HELP = "learn again how often pages change, from all visits that are kept, while no crawl runs"
@@ -87,18 +84,18 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         settings = stores.settings_of(stores.all[0])
         n_all = sum(store.reader.next_page() for store in stores)
         n_pages = n_visits = n_left = 0
-        progress, beat_at = shown_progress("Learning"), time.monotonic()
+        progress = shown_progress("Learning")
         with _alone(stores), _executor(arguments) as executor:
             lease = stores.all[0].lease
             assert lease is not None
+            beat = signs_of_life(lease)
             for learned in refit(stores.all, settings, executor, time.time()):
                 n_pages += learned.n_pages
                 n_left += learned.n_left
                 n_visits += learned.n_visits
                 progress(n_pages + n_left, n_all)
-                if stores.shared is None and time.monotonic() > beat_at + _HEARTBEAT:
-                    beat_at = time.monotonic()
-                    lease.heartbeat(None, dict(lease.notes))
+                if stores.shared is None:
+                    beat()
     return {"collection": stores.name, "pages": n_pages, "visits": n_visits, "pages_left_as_they_were": n_left}
 
 

@@ -4,11 +4,10 @@ import argparse
 import os
 from io import BytesIO, StringIO
 from pathlib import Path
-from textwrap import fill
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from crawlsched.cli.parsing import option, shown_progress
+from crawlsched.cli.parsing import MOST_SHOWN, option, shown_progress
 from crawlsched.cli.table_files import new_file
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.wording import say_duration, say_table
@@ -18,10 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["EXAMPLES", "HELP", "OPTIONS"]
 
-# Longer tables are for the file.
-_MOST_ROWS = 40
-# Of a picture's heading.
-_LETTERS_PER_INCH = 13
 # Settings that make less of a figure than the paper has.
 _SIZES = ("repetitions", "pages", "horizon")
 _SETTINGS = (*_SIZES, "seed", "history")
@@ -87,8 +82,7 @@ def _write(figure: "Figure", table: "Table", out: Path) -> tuple[list[str], str]
     canvas = Canvas(layout="constrained")
     FigureCanvasAgg(canvas)
     figure.draw(table, canvas)
-    width = int(_LETTERS_PER_INCH * canvas.get_figwidth())
-    canvas.suptitle(fill(f"{figure.paper}: {figure.title}", width, break_on_hyphens=False), fontsize=10)
+    canvas.suptitle(f"{figure.paper}: {figure.title}", fontsize=10, wrap=True)
     image = BytesIO()
     canvas.savefig(image, format="png", dpi=150)
     with new_file(picture) as unfinished:
@@ -118,7 +112,7 @@ def say(report: dict[str, Any]) -> str:
         lines.append(f"its own settings: {_said(report['own_settings'])}")
     lines.append("")
     rows, labels = report["rows"], report["labels"]
-    if len(rows) <= _MOST_ROWS:
+    if len(rows) <= MOST_SHOWN:
         heading = ["quantity", *labels, "mean", "standard error"]
         cells = [[row["quantity"], *map(_short, row["labels"]), *_numbers(row)] for row in rows]
         lines += [*say_table([heading, *cells], "l" + "l" * len(labels) + "rr", indent=""), ""]

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from crawlsched.cli.parsing import AT_ONCE
 from crawlsched.cli.stores import open_stores
 from crawlsched.jobs.stored_planners import newest_plan
 from crawlsched.wording import say_count, say_duration, say_past, say_per_day, say_share, say_table, say_trust
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["EXAMPLES", "HELP", "OPTIONS", "described", "newest_report", "worth"]
 
-_PAGES_AT_ONCE = 1_000
-# A part of a site is shown by itself from this number of visits on.
-_LEAST_VISITS = 30
 _LEGEND = (
     "precision: how many of its announcements were true; recall: how many of all changes it announced in time, with",
     "the bounds between which that is with 95 % certainty. wrong: announcements of no change. true: how many visits",
@@ -124,6 +122,7 @@ def _by_part(store: Store, sources: list[Source], visits: dict[str, Any]) -> lis
     import numpy as np
 
     from crawlsched.crawl.source_quality import quality
+    from crawlsched.planner.plans.plan import LEAST_GROUP
 
     pages = np.unique(visits["page"])
     part_of = dict(zip(pages.tolist(), _parts(store, pages), strict=True))
@@ -133,7 +132,7 @@ def _by_part(store: Store, sources: list[Source], visits: dict[str, Any]) -> lis
     for source in sources:
         own = visits["source"] == source.source
         names, counts = np.unique(parts[own], return_counts=True)
-        shown = names[counts >= _LEAST_VISITS]
+        shown = names[counts >= LEAST_GROUP]
         if shown.size > 1:
             for name in shown.tolist():
                 host, directory = name.partition("/")[::2]
@@ -147,8 +146,8 @@ def _parts(store: Store, pages: Any) -> Iterable[tuple[str, str]]:
     from crawlsched.change_signals import part_of_site
     from crawlsched.store import host_of
 
-    for start in range(0, len(pages), _PAGES_AT_ONCE):
-        for facts in store.reader.facts(pages[start : start + _PAGES_AT_ONCE]):
+    for start in range(0, len(pages), AT_ONCE):
+        for facts in store.reader.facts(pages[start : start + AT_ONCE]):
             yield ("", "/") if facts is None else (host_of(facts.url), part_of_site(facts.url))
 
 

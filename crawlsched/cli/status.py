@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["EXAMPLES", "HELP", "OPTIONS"]
 
-# How many of the best and of the worst sources are shown; --json has them all.
-_SHOWN_SOURCES = 5
-_SHOWN_HOSTS = 5
+# How many hosts are shown, and how many of the best and of the worst sources; --json has them all.
+_SHOWN = 5
 # Up to this number all pages are counted, in a second. Above it the counts are those of the newest plan.
 _ALL_COUNTED = 500_000
 
@@ -279,9 +278,9 @@ def _say_hosts(report: dict[str, Any]) -> list[str]:
     from crawlsched.web.vitals import say_failing
 
     failing = report["failing_hosts"]
-    lines = [say_failing(host, failing[host], report["time"]) for host in list(failing)[:_SHOWN_HOSTS]]
-    if len(failing) > _SHOWN_HOSTS:
-        lines.append(f"and {len(failing) - _SHOWN_HOSTS:,} more hosts fail")
+    lines = [say_failing(host, failing[host], report["time"]) for host in list(failing)[:_SHOWN]]
+    if len(failing) > _SHOWN:
+        lines.append(f"and {len(failing) - _SHOWN:,} more hosts fail")
     if wrong := report["last_day"]["outcomes"].get("wrong", 0):
         names = [host["host"] for host in report["hosts"] if host["wrong_pages"]]
         lines.append(f"another page served in {say_count(wrong, 'visit')} of the last day, by {_some(names)}")
@@ -307,14 +306,14 @@ def _say_held_back(report: dict[str, Any]) -> list[str]:
 
 def _some(names: list[str]) -> str:
     """Name the first few, and say how many more there are."""
-    more = len(names) - _SHOWN_HOSTS
-    return ", ".join(names[:_SHOWN_HOSTS]) + (f" and {more:,} more" if more > 0 else "") if names else "hosts"
+    more = len(names) - _SHOWN
+    return ", ".join(names[:_SHOWN]) + (f" and {more:,} more" if more > 0 else "") if names else "hosts"
 
 
 def _say_sources(sources: list[dict[str, Any]]) -> list[str]:
     """List the best and the worst, and how many stand between them."""
-    best, others = sources[:_SHOWN_SOURCES], sources[_SHOWN_SOURCES:]
-    worst = others[-_SHOWN_SOURCES:]
+    best, others = sources[:_SHOWN], sources[_SHOWN:]
+    worst = others[-_SHOWN:]
     rows = [["precision", "recall", "pages", "source"], *map(_source_row, best)]
     if between := len(others) - len(worst):
         rows.append(["", "", "", f"... {between:,} more ..."])

@@ -2,7 +2,7 @@
 
 import argparse
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from crawlsched.store.lease import LeaseRow
     from crawlsched.store.members import SharedCollection
 
-__all__ = ["Stores", "leased", "n_shards_of", "open_all", "open_stores", "owner_now"]
+__all__ = ["FOR_MANY_PAGES", "Stores", "leased", "n_shards_of", "open_all", "open_stores", "owner_now", "signs_of_life"]
 
-# A running crawl looks for commands every half second; it may be in the middle of something.
-_ANSWER_WITHIN = 15.0
+#: Seconds to wait for a command about many pages: deleting or marking a million of them takes a while.
+FOR_MANY_PAGES = 600.0
 
 
 class Stores:
@@ -88,9 +88,12 @@ class Stores:
         raise not_found(first, url)
 
     def ask(
-        self, wanted: "Sequence[tuple[Store, dict[str, Any]]]", command: str, *, timeout: float = _ANSWER_WITHIN
+        self, wanted: "Sequence[tuple[Store, dict[str, Any]]]", command: str, *, timeout: float = 15.0
     ) -> list[dict[str, Any] | None]:
-        """Send a command to the owners of stores at once, and return their answers (None: no owner, it waits)."""
+        """Send a command to the owners of stores at once, and return their answers (None: no owner, it waits).
+
+        A running crawl looks for commands every half second; it may be in the middle of something.
+        """
         from crawlsched.store import commands
 
         until = time.monotonic() + timeout
@@ -120,6 +123,19 @@ def leased(store: "Store", command: str) -> "Iterator[Lease]":
         yield lease
     finally:
         lease.release()
+
+
+def signs_of_life(lease: "Lease", every: float = 5.0) -> Callable[[], None]:
+    """Return what gives a sign of life, if the last one was so many seconds ago: it keeps crawls from starting."""
+    beat_at = time.monotonic()
+
+    def beat() -> None:
+        nonlocal beat_at
+        if time.monotonic() > beat_at + every:
+            beat_at = time.monotonic()
+            lease.heartbeat(None, dict(lease.notes))
+
+    return beat
 
 
 def n_shards_of(store: "Store") -> int | None:

@@ -197,11 +197,6 @@ def _shown(database: str) -> str:
     return Database(database, read_only=True).name
 
 
-_OFFERED = 3
-# The pages of its host that a misspelt URL is compared with.
-_COMPARED = 2_000
-
-
 def find_page(store: "Store", url: str) -> int | None:
     """Return the page with this URL, or with another spelling of it; None: there is none."""
     page = store.reader.find(url)
@@ -252,12 +247,12 @@ def pages_like(store: "Store", text: str) -> list[str]:
         return []
     with store.database.reading() as connection:
 
-        def urls(*conditions: Condition, limit: int) -> list[str]:
+        def urls(*conditions: Condition, limit: int = 3) -> list[str]:
             return [url for (url,) in listed(connection, store.key, "pages", ["url"], conditions, limit=limit)]
 
         plain = text.replace("*", "")
-        found = urls(Condition("url", "~", f"*{plain}"), limit=_OFFERED)
-        found = found or urls(Condition("url", "~", f"*{plain}*"), limit=_OFFERED)
+        found = urls(Condition("url", "~", f"*{plain}"))
+        found = found or urls(Condition("url", "~", f"*{plain}*"))
         if not found and (host := host_of(text)):
-            found = get_close_matches(text, urls(Condition("host", "=", host), limit=_COMPARED), n=_OFFERED)
+            found = get_close_matches(text, urls(Condition("host", "=", host), limit=2_000))
     return found

@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["EXAMPLES", "HELP", "OPTIONS"]
 
 _BANDWIDTHS = [f"{2.0**n:g}x" for n in (-4, -3, -2, -1.5, -1, -0.5, 0, 0.5, 1, 1.5, 2, 3, 4)]
-_FRESHNESS = (0.5, 0.8, 0.9, 0.95, 0.99)
-# Pages that curves are drawn from: a view is there within a second.
-_SAMPLE = 768
 
 
 HELP = "a page about your collections in your browser, with metrics and the change feed"
@@ -115,7 +112,8 @@ def _reports(target: Target, store: "Store") -> "Reports":
     def whatif() -> dict[str, Any]:
         from crawlsched.cli.whatif import report_of
 
-        return report_of(alone, _BANDWIDTHS, _FRESHNESS, sample=_SAMPLE)
+        # So few pages that the view is there within a second.
+        return report_of(alone, _BANDWIDTHS, freshness=(0.5, 0.8, 0.9, 0.95, 0.99), sample=768)
 
     def sources() -> dict[str, Any]:
         from crawlsched.cli.sources import newest_report

@@ -12,6 +12,7 @@ from crawlsched.cli.replay import bandwidth_of
 from crawlsched.cli.stores import Stores, open_stores
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.jobs.stored_planners import planners, wanted
+from crawlsched.planner.plans.plan import DEMAND_SAMPLE
 from crawlsched.settings import SECONDS_PER, format_bandwidth
 from crawlsched.settings.values import read_positive_seconds, read_share
 from crawlsched.wording import say_count, say_duration, say_rate, say_share, say_table
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["EXAMPLES", "HELP", "OPTIONS", "report_of"]
 
-# As many pages as a plan takes for its demand curve; an eighth as many with announcements, which take longer.
-_SAMPLE, _OF_SIGNALLED = 4096, 8
+# An eighth as many pages with announcements, which take longer.
+_OF_SIGNALLED = 8
 
 
 HELP = "freshness at other bandwidths, and the bandwidth that a freshness takes"
@@ -34,13 +35,12 @@ EXAMPLES = (
     "crawlsched whatif --seen-within 6h --share 0.95",
 )
 _TIMES = ["0.25x", "0.5x", "1x", "2x", "4x"]
-_SHARES = [0.8, 0.9, 0.95]
 OPTIONS = (
     option("--bandwidths X", f"300/h, 20000/d, or 2x the present one ({' '.join(_TIMES)})", nargs="+", default=_TIMES),
-    option("--freshness F", "shares such as 0.9 or 90%% (0.8 0.9 0.95)", read_share, nargs="+", default=_SHARES),
+    option("--freshness F", "such as 0.9 or 90%% (0.8 0.9 0.95)", read_share, nargs="+", default=[0.8, 0.9, 0.95]),
     option("--seen-within TIME", "which shares of changes are seen within 6h, 30min, 2d?", read_positive_seconds),
     option("--share S", "which bandwidth lets this share be seen so soon? (0.95)", read_share, nargs="+"),
-    option("--sample N", "pages in the sample (%(default)s)", whole_number(_OF_SIGNALLED), default=_SAMPLE),
+    option("--sample N", "pages in the sample (%(default)s)", whole_number(_OF_SIGNALLED), default=DEMAND_SAMPLE),
 )
 
 

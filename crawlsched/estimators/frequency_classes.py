@@ -1,6 +1,7 @@
 """Pages sorted into classes of change frequency, weekly or monthly for instance, by Bayesian inference."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,8 @@ from crawlsched.estimators.probabilities import check_prior, posterior_probabili
 
 __all__ = ["FrequencyClasses"]
 
-WEEK = 604_800.0
-MONTH = 2_629_800.0
+# A week, and a twelfth of a year.
+_INTERVALS = timedelta(days=7), timedelta(days=365.25 / 12)
 
 
 class FrequencyClasses(Estimator):
@@ -60,7 +61,8 @@ class FrequencyClasses(Estimator):
         names: Sequence[str] | None = None,
         prior: npt.ArrayLike | None = None,
     ) -> None:
-        self.rates: FloatArray = np.array((1 / WEEK, 1 / MONTH) if rates is None else rates, dtype=np.float64)
+        given = [1 / interval.total_seconds() for interval in _INTERVALS] if rates is None else rates
+        self.rates: FloatArray = np.array(given, dtype=np.float64)
         if self.rates.ndim != 1 or self.rates.size < 1 or not ((self.rates > 0) & (self.rates < np.inf)).all():
             raise ValueError(f"rates must be one change rate per class, above 0 and finite, got {rates!r}.")
         if names is None:

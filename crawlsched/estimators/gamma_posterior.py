@@ -1,5 +1,7 @@
 """The compact posterior: a Gamma distribution of the change rate, two numbers per page."""
 
+from datetime import timedelta
+
 import numpy as np
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
@@ -8,7 +10,7 @@ from crawlsched.estimators.observations import Observations, check_positive
 
 __all__ = ["GammaPosterior"]
 
-WEEK = 604_800.0
+_HALF_A_WEEK = timedelta(days=3.5).total_seconds()
 
 
 class GammaPosterior(Estimator):
@@ -49,7 +51,7 @@ class GammaPosterior(Estimator):
     array([1.196, 0.048])
     """
 
-    def __init__(self, n_pages: int, prior_shape: float = 0.5, prior_time: float = 0.5 * WEEK) -> None:
+    def __init__(self, n_pages: int, prior_shape: float = 0.5, prior_time: float = _HALF_A_WEEK) -> None:
         self.prior_shape = check_positive(prior_shape, "prior_shape")
         self.prior_time = check_positive(prior_time, "prior_time", "seconds")
         super().__init__(n_pages)

@@ -36,9 +36,7 @@ POINT_ESTIMATORS: dict[str, Callable[..., Estimator]] = {
     "frequency_classes": FrequencyClasses,
     "gamma_posterior": GammaPosterior,
 }
-# An unknown rate is as uncertain as this: a Gamma distribution of this shape.
-_PRIOR_SHAPE = 0.5
-_WATCHED_BYTES = 8
+_WATCHED = np.dtype("<f8")
 
 
 class LearnedRates:
@@ -73,12 +71,13 @@ class LearnedRates:
         given = dict(parameters or {})
         if name == "gamma_posterior":
             # The mean of the prior is the even rate: one change between two crawls of a page.
-            shape = given.setdefault("prior_shape", _PRIOR_SHAPE)
+            shape = given.setdefault("prior_shape", GammaPosterior(0).prior_shape)
             given.setdefault("prior_time", shape / even_rate)
         try:
             self._bank = POINT_ESTIMATORS[name](n_pages, **given)
             # The estimate for a page that was never visited.
-            self._nothing = bytes(_WATCHED_BYTES) + POINT_ESTIMATORS[name](1, **given).rows_to_bytes(np.array([0]))[0]
+            (nothing,) = POINT_ESTIMATORS[name](1, **given).rows_to_bytes(np.array([0]))
+            self._nothing = bytes(_WATCHED.itemsize) + nothing
             self.key = json.dumps({"name": name, **given}, sort_keys=True, allow_nan=False)
         except TypeError as error:
             raise ValueError(f"{name} does not take these parameters ({error})") from None
@@ -119,11 +118,11 @@ class LearnedRates:
 
     def packed(self, pages: IndexArray) -> list[bytes]:
         """Return all that is known of each of some pages, as bytes."""
-        watched = self._watched[pages].astype("<f8")
+        watched = self._watched[pages].astype(_WATCHED)
         return [one.tobytes() + row for one, row in zip(watched, self._bank.rows_to_bytes(pages), strict=True)]
 
     def unpack(self, pages: IndexArray, rows: Sequence[bytes]) -> None:
         """Read rows that `packed` gave; ValueError if a row is of another estimator."""
-        self._bank.rows_from_bytes(pages, [row[_WATCHED_BYTES:] for row in rows])
-        watched = b"".join([row[:_WATCHED_BYTES] for row in rows])
-        self._watched[pages] = np.frombuffer(watched, "<f8")
+        self._bank.rows_from_bytes(pages, [row[_WATCHED.itemsize :] for row in rows])
+        watched = b"".join([row[: _WATCHED.itemsize] for row in rows])
+        self._watched[pages] = np.frombuffer(watched, _WATCHED)

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray
+from crawlsched.columns.numerics import GOLDEN
 
 __all__ = [
     "decoded",
@@ -23,14 +24,14 @@ __all__ = [
 _STEPS_PER_NAT = 2048.0
 _NATS_PER_STEP = -1.0 / _STEPS_PER_NAT
 # The last of them.
-_LAST_STEP = 65535.0
+_LAST_STEP = float(np.iinfo(np.uint16).max)
 
 # In 8 bits steps grow with the distance from the likeliest rate: a code k stands for k² 257/255 of the steps above, and
 # 255 for the last of them. Near the likeliest rate, where weights are large, they are as fine as in 16 bits; one nat
 # below it they are 0.05 nat.
-_STEPS_PER_SQUARE = 257 / 255
+_LAST_CODE = float(np.iinfo(np.uint8).max)
+_STEPS_PER_SQUARE = _LAST_STEP / _LAST_CODE**2
 _SQUARES_PER_NAT = _STEPS_PER_NAT / _STEPS_PER_SQUARE
-_LAST_CODE = 255.0
 _STEPS = (np.arange(256) ** 2 * 257 // 255).astype(np.uint16)
 _NEAREST_CODE = np.rint(np.sqrt(np.arange(65536) / _STEPS_PER_SQUARE)).astype(np.uint8)
 
@@ -44,12 +45,12 @@ _NATS: dict[str, FloatArray] = {
 # By the character of the type: numpy makes its name anew each time, which takes a microsecond.
 _NAMES = {np.dtype(name).char: name for name in _NATS}
 
-# Weyl sequence modulo 2^32 with the golden ratio. No sequence is more evenly spread, so the rounding errors of equal
+# Weyl sequence modulo 2^32 with the golden section. No sequence is more evenly spread, so the rounding errors of equal
 # steps cancel to within a few steps for ever. Pages start at different points of it.
-_COUNT_STEP = 0x9E3779B9
+_MASK = int(np.iinfo(np.uint32).max)
+_UNIT = 1.0 / (_MASK + 1)
+_COUNT_STEP = int(GOLDEN / _UNIT)
 _PAGE_STEP = 0x85EBCA6B
-_MASK = 0xFFFFFFFF
-_UNIT = 2.0**-32
 
 
 def dither(pages: npt.NDArray[np.intp], updates: npt.NDArray[np.uint16]) -> FloatArray:

@@ -6,13 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
+from crawlsched.columns.numerics import LONGEST, SHORTEST
 
 __all__ = ["Observations", "check_n_pages", "check_observations", "check_positive", "check_rows", "per_page"]
-
-
-# Shorter and longer times count as these, so that sums and quotients stay within float64.
-_SHORTEST = 1e-9
-_LONGEST = 1e15
 
 
 class Observations(NamedTuple):
@@ -95,7 +91,7 @@ def check_observations(
     else:
         since = per_page(time_since_modified, n, "time_since_modified")
         _check_all(since, ~(since < 0), "time_since_modified", "seconds that are not negative, or NaN where unknown")
-    times = np.clip(times, _SHORTEST, _LONGEST)
+    times = np.clip(times, SHORTEST, LONGEST)
     return Observations(rows, times, found.astype(np.bool_), counts, since)
 
 

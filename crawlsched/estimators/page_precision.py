@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from math import exp, expm1, lgamma
 
-__all__ = ["EXTREME", "OF_THE_SOURCE", "beta", "expected_evidence", "judged", "learned"]
+from crawlsched.columns.numerics import EPSILON
+
+__all__ = ["EXTREME", "OF_THE_SOURCE", "REMEMBERED", "beta", "expected_evidence", "judged", "learned"]
 
 
-# The largest number of announcements that count: beyond, a variance would be lost to rounding.
-_MOST = 1e6
-_LEAST_CHANCE = 1e-12
-# The announcements of a page that are remembered. Older ones count ever less, so that a page whose announcements have
-# become better or worse is noticed.
-_REMEMBERED = 200.0
+#: The announcements that are remembered. Older ones count ever less, so that a page or a source whose announcements
+#: have become better or worse is noticed.
+REMEMBERED = 200.0
 #: How many announcements the knowledge of a source counts for beside a page's own.
 OF_THE_SOURCE = 4.0
 #: No source is so surely right or wrong that a page could not be otherwise.
 EXTREME = 1e-6
+# The largest number of announcements that count: beyond, a variance would be lost to rounding.
+_MOST = 1.0 / EXTREME
 
 
 def expected_evidence(true: float, false: float, n_signals: float) -> float:
@@ -75,7 +76,7 @@ def judged(true: float, false: float, n_signals: float, known: float, fresh: flo
     once = none * (false + n_signals) / (both + n_signals)
     twice = once * (false + n_signals + 1.0) / (both + n_signals + 1.0)
     chance = known + fresh * none
-    if chance < _LEAST_CHANCE:
+    if chance < EPSILON:  # only rounding is left of it
         return true, false
     mean = (known * false / both + fresh * once) / chance
     square = (known * false * (false + 1.0) / (both * (both + 1.0)) + fresh * twice) / chance
@@ -108,7 +109,7 @@ def learned(
     right, wrong = beta(of_source, (0.0, 0.0))
     true, false = judged(right + before[0], wrong + before[1], n_signals, known, fresh)
     true, false = max(true - right, 0.0), max(false - wrong, 0.0)
-    share = _REMEMBERED / max(true + false, _REMEMBERED)
+    share = REMEMBERED / max(true + false, REMEMBERED)
     return true * share, false * share
 
 

@@ -6,17 +6,17 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray
+from crawlsched.columns.blocks import blocks
+from crawlsched.columns.numerics import TINY
 from crawlsched.estimators.log_weights import relative_likelihoods
 from crawlsched.estimators.observations import check_positive, check_rows
-from crawlsched.estimators.probabilities import TINY, check_prior
+from crawlsched.estimators.probabilities import check_prior
 
 __all__ = ["learn_prior"]
 
 
-# Rows worked on at once: their intermediate arrays stay in the cache.
-_SLICE = 8192
-# Products take fewer, which OpenBLAS does not share among threads. Otherwise its threads would spin on after their
-# work, on processors that the crawl beside could use.
+# Products take this number of rows, which OpenBLAS does not share among threads. Otherwise its threads would spin on
+# after their work, on processors that the crawl beside could use.
 _PRODUCT_SLICE = 256
 # Up to this number of slices the likelihoods are kept: looking them up again takes longer than the rest.
 _MOST_KEPT = 128
@@ -126,8 +126,8 @@ def _learn_groups(
     found = towards
     for _ in range(iterations):
         pages = np.zeros_like(found)
-        for start in range(0, order.size, _SLICE):
-            rows = order[start : start + _SLICE]
+        for part in blocks(order.size, stored.shape[1]):
+            rows = order[part]
             members = groups[rows]
             joint = relative_likelihoods(stored[rows], learning_rate)
             joint *= found[members]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
+from crawlsched.columns.blocks import blocks
+from crawlsched.columns.numerics import LONGEST, SHORTEST, SMALLEST, TINY
 from crawlsched.estimators.estimator import Columns, Estimator
 from crawlsched.estimators.log_weights import (
     decoded,
@@ -20,16 +23,11 @@ from crawlsched.estimators.log_weights import (
     to_steps,
 )
 from crawlsched.estimators.observations import Observations, check_observations, check_rows, per_page
-from crawlsched.estimators.probabilities import (
-    TINY,
-    check_prior,
-    posterior_probabilities,
-    visit_log_likelihood,
-)
+from crawlsched.estimators.probabilities import check_prior, posterior_probabilities, visit_log_likelihood
 
 __all__ = ["DEFAULT_RATES", "DEFAULT_RATES_ID", "Posterior", "Renewal", "grid_id"]
 
-DAY = 86_400.0
+DAY = timedelta(days=1).total_seconds()
 
 #: 32 change rates (per second) in equal ratios of 1.62, from once in three years to once in 30 seconds.
 #:
@@ -72,17 +70,18 @@ def grid_id(rates: npt.ArrayLike) -> str:
 DEFAULT_RATES_ID = grid_id(DEFAULT_RATES)
 
 
-# A new rate lies within this factor of the old one, above or below it, except for the share below.
-_FARTHEST = 10.0
-# One of ten may be any rate, drawn from the prior: no rate is ever ruled out, and even a jump by a hundred is followed.
-_FAR = 0.1
-# A rate gets at most this multiple of its prior probability. Without that, evidence against rates that no page has
-# would hardly count, and the prior learned from such likelihoods would begin to believe in them.
-_MOST = 2.0
-
-
 class Renewal:
     """The step of a hidden Markov chain of change rates, on the likelihoods of a grid.
+
+    Parameters
+    ----------
+    farthest : float, default 10
+        A new rate lies within this factor of the old one, above or below it, except for a share of them.
+    far : float, default 0.1
+        This share may be any rate, drawn from the prior: none is ever ruled out, and a jump by a hundred is followed.
+    most : float, default 2
+        A rate gets at most this multiple of its prior probability. Without that, evidence against rates that no page
+        has would hardly count, and a prior learned from such likelihoods would begin to believe in them.
 
     Notes
     -----
@@ -106,13 +105,15 @@ class Renewal:
     array([0.002, 0.034, 1.   , 0.034, 0.002])
     """
 
-    def __init__(self, rates: FloatArray, probability: float) -> None:
+    def __init__(
+        self, rates: FloatArray, probability: float, *, farthest: float = 10.0, far: float = 0.1, most: float = 2.0
+    ) -> None:
         # Rates that are ten times each other but for rounding are near.
-        factors = np.array([1.0 / _FARTHEST, _FARTHEST]) * [1.0 - 1e-9, 1.0 + 1e-9]
+        factors = np.array([1.0 / farthest, farthest]) * [1.0 - 1e-9, 1.0 + 1e-9]
         self.near: IndexArray = np.searchsorted(rates, np.outer(rates, factors))
         odds = probability / (1.0 - probability)
         widest = int(np.diff(self.near, axis=1).max())
-        self._shares = (1.0 - _FAR) * odds / widest, _FAR * odds, _MOST * probability
+        self._shares = (1.0 - far) * odds / widest, far * odds, most * probability
         # Which rates near each rate give it their weight, with their share; the last column has the share from all.
         rows = np.arange(rates.size)[:, np.newaxis]
         nearby = (rows >= self.near[:, 0]) & (rows < self.near[:, 1])
@@ -137,13 +138,6 @@ class Renewal:
         found += far * total
         likelihood += np.minimum(found, most * total, out=found)
         return np.log(likelihood, out=likelihood)
-
-
-# Rows worked on at once: their intermediate arrays stay in the cache.
-_SLICE = 8192
-# As for every estimator: keeps rate * elapsed finite, and above 0, whatever is passed.
-_SHORTEST, _LONGEST = 1e-9, 1e15
-_SMALLEST = 1e-300
 
 
 class Posterior(Estimator):
@@ -282,8 +276,7 @@ class Posterior(Estimator):
         if not (nats >= 0).all():
             raise ValueError(f"evidence must be nats that are not negative, got {nats[~(nats >= 0)][0]}.")
         before = self.prior if prior is None else check_prior(prior, self.rates.size, seen.pages.size)
-        for start in range(0, seen.pages.size, _SLICE):
-            part = slice(start, start + _SLICE)
+        for part in blocks(seen.pages.size, self.rates.size):
             priors = before if before.ndim == 1 else before[part]
             self._update_rows(seen.pages[part], seen.elapsed[part], seen.changed[part], nats[part], priors)
 
@@ -361,8 +354,8 @@ class Posterior(Estimator):
             raise ValueError(f"evidence must be nats that are not negative, got {evidence!r}.")
         stored = self._columns["log_likelihood"]
         dated = changed and time_since_modified is not None and time_since_modified < elapsed and not evidence
-        if not _SHORTEST <= elapsed <= _LONGEST:
-            elapsed = min(max(elapsed, _SHORTEST), _LONGEST)
+        if not SHORTEST <= elapsed <= LONGEST:
+            elapsed = min(max(elapsed, SHORTEST), LONGEST)
         before = self.prior if prior is None else prior
         if self.dtype != "float64":
             if self.counts_updates:
@@ -376,10 +369,10 @@ class Posterior(Estimator):
             relative = decoded(stored[page])
         expected = self.rates * elapsed
         if dated and time_since_modified is not None:
-            relative += np.log(self.rates) - self.rates * min(time_since_modified, _LONGEST)
+            relative += np.log(self.rates) - self.rates * min(time_since_modified, LONGEST)
         elif changed:
             expected += evidence
-            np.maximum(expected, _SMALLEST, out=expected)
+            np.maximum(expected, SMALLEST, out=expected)
             np.negative(expected, out=expected)
             np.expm1(expected, out=expected)
             np.negative(expected, out=expected)
@@ -437,8 +430,7 @@ class Posterior(Estimator):
 
     def _estimate(self, pages: IndexArray) -> FloatArray:
         mean = np.empty(pages.size)
-        for start in range(0, pages.size, _SLICE):
-            part = slice(start, start + _SLICE)
+        for part in blocks(pages.size, self.rates.size):
             # Not a matrix product: its rounding depends on how many rows there are.
             weights = posterior_probabilities(self._columns["log_likelihood"][pages[part]], self.prior)
             mean[part] = (weights * self.rates).sum(axis=1)

@@ -6,14 +6,10 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray
+from crawlsched.columns.numerics import SMALLEST, TINY
 from crawlsched.estimators.log_weights import decoded, relative_likelihoods
 
-__all__ = ["TINY", "check_prior", "posterior_probabilities", "rate_quantile", "visit_log_likelihood"]
-
-
-#: Below this a sum of likelihoods may have lost digits to underflow.
-TINY = 1e-200
-_SMALLEST = 1e-300
+__all__ = ["check_prior", "posterior_probabilities", "rate_quantile", "visit_log_likelihood"]
 
 
 def check_prior(prior: npt.ArrayLike, n_rates: int, n_pages: int | None = None) -> FloatArray:
@@ -40,7 +36,7 @@ def rate_quantile(weights: FloatArray, rates: FloatArray, q: float) -> FloatArra
     cell = np.minimum((cumulative < q).sum(axis=1), rates.size - 1)
     row = np.arange(cell.size)
     below = np.where(cell > 0, cumulative[row, cell - 1], 0.0)
-    share = np.clip((q - below) / np.maximum(cumulative[row, cell] - below, _SMALLEST), 0.0, 1.0)
+    share = np.clip((q - below) / np.maximum(cumulative[row, cell] - below, SMALLEST), 0.0, 1.0)
     centres = np.log(rates)
     halfway = (centres[1:] + centres[:-1]) / 2
     edges = np.concatenate([[2 * centres[0] - halfway[0]], halfway, [2 * centres[-1] - halfway[-1]]])
@@ -76,5 +72,5 @@ def visit_log_likelihood(
     found = rates * elapsed[:, np.newaxis]
     stale = found[changed] + evidence[changed, np.newaxis]
     np.negative(found, out=found)
-    found[changed] = np.log(-np.expm1(-np.maximum(stale, _SMALLEST)))
+    found[changed] = np.log(-np.expm1(-np.maximum(stale, SMALLEST)))
     return found

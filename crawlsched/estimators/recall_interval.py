@@ -4,20 +4,17 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray
-from crawlsched.estimators.signal_fit import SignalFit
+from crawlsched.columns.numerics import SMALLEST
+from crawlsched.estimators.page_precision import EXTREME
+from crawlsched.estimators.signal_fit import DROP_95, NORMAL_95, SignalFit
 from crawlsched.estimators.signal_quality import SignalQuality
 
 __all__ = ["recall_interval"]
 
-# Half the 95 % quantile of the chi-squared distribution with one degree of freedom, and that of the normal one.
-_DROP_95 = 1.9207294103470494
-_NORMAL_95 = 1.959963984540054
 # True announcements per second of a page, as multiples of the mean of all announcements.
 _RATES: FloatArray = np.geomspace(1e-3, 50.0, 32)
 # Changes that are not announced for each that is.
 _ODDS: FloatArray = np.geomspace(1e-4, 1e3, 128)
-_ROUNDS = 50
-_ALMOST = 1e-6
 
 
 def recall_interval(
@@ -26,11 +23,13 @@ def recall_interval(
     n_signals: npt.ArrayLike,
     changed: npt.ArrayLike,
     fit: SignalFit | None = None,
+    iterations: int = 50,
 ) -> tuple[float, float, float] | None:
     """Return the recall of greatest likelihood and its 95 % interval, from visits of pages of one source.
 
     None where nothing was announced, or every visit came after an announcement. `fit` is `SignalQuality.fit` of these
-    visits, where that is known already.
+    visits, where that is known already;
+    `iterations` are those of expectation-maximisation.
 
     Notes
     -----
@@ -71,14 +70,14 @@ def recall_interval(
     fit = fit or SignalQuality.fit(times, counts, found)
     false_rate = mean_rate * (1.0 - fit.precision)
     announced, watched = (np.bincount(page, column, numbers.size).astype(np.float64) for column in (counts, times))
-    weights = _distributions(announced, watched, rates, false_rate)
+    weights = _distributions(announced, watched, rates, false_rate, iterations)
     seen, unseen = silent & found, silent & ~found
     quiet = np.bincount(page[unseen], times[unseen], numbers.size).astype(np.float64)
     likely = [_log_likelihood(odds * rates, weights, page[seen], times[seen], quiet) for odds in _ODDS.tolist()]
-    best, missing = int(np.argmax(likely)), max(likely) - _DROP_95 - np.array(likely)
+    best, missing = int(np.argmax(likely)), max(likely) - DROP_95 - np.array(likely)
     with np.errstate(divide="ignore"):
-        below, above = np.abs(np.log(fit.precision_interval) - np.log(max(fit.precision, _ALMOST)))
-    counted = _NORMAL_95 / np.sqrt(counts.sum())
+        below, above = np.abs(np.log(fit.precision_interval) - np.log(max(fit.precision, EXTREME)))
+    counted = NORMAL_95 / np.sqrt(counts.sum())
     low = _edge(missing[best:], _ODDS[best:], float(np.hypot(counted, below)), np.inf)
     high = _edge(missing[best::-1], _ODDS[best::-1], float(np.hypot(counted, above)), 0.0)
     # At either end of the scale nothing speaks against a recall of 1, or of 0.
@@ -86,13 +85,15 @@ def recall_interval(
     return 1.0 / (1.0 + odds), 1.0 / (1.0 + low), 1.0 / (1.0 + high)
 
 
-def _distributions(announced: FloatArray, watched: FloatArray, rates: FloatArray, false_rate: float) -> FloatArray:
+def _distributions(
+    announced: FloatArray, watched: FloatArray, rates: FloatArray, false_rate: float, iterations: int
+) -> FloatArray:
     """Return how likely each rate of true announcements is for each page, shape (pages, rates)."""
     both = rates + false_rate
     log_likelihood = announced[:, np.newaxis] * np.log(both) - np.outer(watched, both)
     likelihood = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
     prior = np.full(rates.size, 1.0 / rates.size)
-    for _ in range(_ROUNDS):
+    for _ in range(iterations):
         weights: FloatArray = likelihood * prior
         weights /= weights.sum(axis=1, keepdims=True)
         prior = weights.mean(axis=0)
@@ -107,7 +108,7 @@ def _log_likelihood(
     np.add.at(found, page, np.log(-np.expm1(-np.outer(changed_after, rates))))
     greatest = found.max(axis=1)
     mean = (weights * np.exp(found - greatest[:, np.newaxis])).sum(axis=1)
-    return float((np.log(np.maximum(mean, np.finfo(float).tiny)) + greatest).sum())
+    return float((np.log(np.maximum(mean, SMALLEST)) + greatest).sum())
 
 
 def _edge(missing: FloatArray, odds: FloatArray, error: float, end: float) -> float:

@@ -2,22 +2,25 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
 
 from crawlsched.columns.array_types import FloatArray
+from crawlsched.columns.numerics import CONVERGED, EPSILON, LARGEST_LOG, ROUNDS, SMALLEST
 
-__all__ = ["Evidence", "SignalFit", "fit_evidence", "regularized"]
+__all__ = ["DROP_95", "NORMAL_95", "Evidence", "SignalFit", "fit_evidence", "regularized"]
 
 #: exp(-36) is the rounding error of 1 - exp(-36): a heavier announcement cannot be told from a certain one.
 MAX_SIGNAL_WEIGHT = 36.0
 
-_TOLERANCE = 1e-12
-_ROUNDS = 200
-# Odds of change are kept between these, so that their inverses can be squared.
-_SMALLEST = 1e-140
-_LARGEST = 600.0
+#: Half of a normal distribution's 95 %, and half the 95 % quantile of chi-squared with one degree of freedom.
+NORMAL_95 = NormalDist().inv_cdf(0.975)
+DROP_95 = NORMAL_95**2 / 2
+
+# Odds of change are at least these, so that their inverses can be squared and added up.
+_LEAST_ODDS = float(np.sqrt(SMALLEST)) / EPSILON
 
 
 class Evidence(NamedTuple):
@@ -38,13 +41,13 @@ class Evidence(NamedTuple):
 
     def log_likelihood(self, scale: float, signal_weight: float) -> float:
         """Return the logarithm of the likelihood."""
-        odds = np.maximum(scale * self.x + signal_weight * self.n, _SMALLEST)
+        odds = np.maximum(scale * self.x + signal_weight * self.n, _LEAST_ODDS)
         found = float(self.weight @ np.log(-np.expm1(-odds)))
         return found - scale * self.unchanged_x - signal_weight * self.unchanged_n
 
     def slopes(self, scale: float, signal_weight: float) -> tuple[float, float, float, float, float]:
         """Return the first derivatives by scale and weight, and the second (scale, mixed, weight), negated."""
-        odds = np.clip(scale * self.x + signal_weight * self.n, _SMALLEST, _LARGEST)
+        odds = np.clip(scale * self.x + signal_weight * self.n, _LEAST_ODDS, LARGEST_LOG)
         first = 1.0 / np.expm1(odds)
         second = self.weight * first * (1.0 + first)
         first *= self.weight
@@ -112,18 +115,18 @@ def _maximize_scale(evidence: Evidence, signal_weight: float, start: float = 0.0
     scale = start or float(weight.sum()) / (evidence.unchanged_x + 0.5 * float(weight @ x))
     if (
         signal_weight > 0
-        and float(weight @ (x / np.expm1(np.clip(given, _SMALLEST, _LARGEST)))) <= evidence.unchanged_x
+        and float(weight @ (x / np.expm1(np.clip(given, _LEAST_ODDS, LARGEST_LOG)))) <= evidence.unchanged_x
     ):
         return 0.0  # downhill from the start: announcements explain all changes
     # The logarithm of the slope of changed visits is convex and falls: from the left Newton's method on it never
     # overshoots, from the right it does once.
     target = np.log(evidence.unchanged_x)
-    for _ in range(_ROUNDS):
-        first = 1.0 / np.expm1(np.clip(scale * x + given, _SMALLEST, _LARGEST))
+    for _ in range(ROUNDS):
+        first = 1.0 / np.expm1(np.clip(scale * x + given, _LEAST_ODDS, LARGEST_LOG))
         slope = float(weight @ (x * first))
         step = (np.log(slope) - target) * slope / float(weight @ (x * x * first * (1.0 + first)))
         scale += float(max(step, -0.5 * scale))
-        if abs(step) <= _TOLERANCE * scale:
+        if abs(step) <= CONVERGED * scale:
             break
     return scale
 
@@ -157,7 +160,7 @@ def _crossing(function: Callable[[float], float], inside: float, outside: float)
     """Return where a function that is negative inside and positive outside is 0 (false position, Illinois rule)."""
     below, above = function(inside), function(outside)
     middle, side = inside, 0
-    for _ in range(60):
+    for _ in range(ROUNDS):
         middle = (inside * above - outside * below) / (above - below)
         value = function(middle)
         if abs(value) < 1e-4 or abs(outside - inside) < 1e-6 * outside:
@@ -173,7 +176,7 @@ def _crossing(function: Callable[[float], float], inside: float, outside: float)
 def _climb(evidence: Evidence, scale: float, signal_weight: float) -> tuple[float, float]:
     """Maximize over both by Newton's method from inside; x is in units of its sum."""
     value = evidence.log_likelihood(scale, signal_weight)
-    for _ in range(_ROUNDS):
+    for _ in range(ROUNDS):
         step = _step(evidence.slopes(scale, signal_weight), scale, signal_weight)
         length = 1.0
         for _ in range(30):
@@ -210,11 +213,6 @@ def _step(slopes: tuple[float, float, float, float, float], scale: float, signal
         step_weight = -0.9 * signal_weight
         step_scale = max((by_scale - b * step_weight) / a, -0.9 * scale)
     return step_scale, step_weight
-
-
-# Half the 95 % quantile of the chi-squared distribution with one degree of freedom.
-_DROP_95 = 1.9207294103470494
-_NORMAL_95 = 1.959963984540054
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +264,7 @@ class SignalFit:
         """
         if n_signals <= 0:
             return 0.0, np.inf
-        (low, high), error = self.interval, _NORMAL_95 / np.sqrt(n_signals)
+        (low, high), error = self.interval, NORMAL_95 / np.sqrt(n_signals)
         below, above = np.hypot(high - self.signal_weight, error), np.hypot(self.signal_weight - low, error)
         return float(self.false_signal_rate * np.exp(-below)), float(self.false_signal_rate * np.exp(above))
 
@@ -287,7 +285,7 @@ def fit_evidence(
     rate, weight = _maximize(bounded)
     limits = (0.0, MAX_SIGNAL_WEIGHT)
     if interval and (signals > 0 or prior is not None):
-        limits = _weight_interval(bounded, weight, _DROP_95)
+        limits = _weight_interval(bounded, weight, DROP_95)
         if bounded.unchanged_n != evidence.unchanged_n:
             # Half a visit was added to make the estimate finite: nothing bounds the weight from above.
             limits = (limits[0], MAX_SIGNAL_WEIGHT)

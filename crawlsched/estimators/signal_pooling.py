@@ -15,19 +15,17 @@ import numpy.typing as npt
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.estimators.signal_quality import SignalQuality
 
-__all__ = ["FIRST_PRECISION", "pooled_sites", "pooled_sources"]
+__all__ = ["FIRST_PRECISION", "MOST_GROUPS", "pooled_sites", "pooled_sources"]
 
 Visits = Mapping[str, npt.NDArray[Any]]
 
 #: Precision of announcements before anything is known: as likely true as not.
 FIRST_PRECISION = 0.5
 # How many announcements the larger group's knowledge counts for when the precision of a member is fitted: a source
-# among all, a site of a source.
+# among all, a site of a source. A site has a quality of its own from as many visits after an announcement on.
 _ANNOUNCEMENTS_OF_THE_WHOLE = 10.0
-# From this number of visits after an announcement on, a site has a quality of its own. At most this many sites have
-# one: those with most such visits.
-_LEAST_HEARD = 10
-_MOST_SITES = 512
+#: At most this many sites have a quality of their own, or a prior: those that most is known of.
+MOST_GROUPS = 512
 
 
 def pooled_sources(visits: Visits, weights: FloatArray, intervals: FloatArray) -> None:
@@ -83,8 +81,8 @@ def _sites_with_evidence(visits: Visits) -> list[tuple[tuple[int, int], IndexArr
     site = site.reshape(-1)
     heard = np.bincount(site, visits["n_signals"] > 0, len(sites))
     several = np.bincount(sites[:, 0], minlength=1)[sites[:, 0]] > 1
-    chosen = np.flatnonzero((heard >= _LEAST_HEARD) & several)
-    chosen = chosen[np.argsort(-heard[chosen], kind="stable")][:_MOST_SITES]
+    chosen = np.flatnonzero((heard >= _ANNOUNCEMENTS_OF_THE_WHOLE) & several)
+    chosen = chosen[np.argsort(-heard[chosen], kind="stable")][:MOST_GROUPS]
     order = np.argsort(site, kind="stable")
     starts = np.searchsorted(site[order], np.arange(len(sites) + 1))
     return [(tuple(sites[row].tolist()), order[starts[row] : starts[row + 1]]) for row in chosen.tolist()]

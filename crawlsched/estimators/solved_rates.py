@@ -6,14 +6,12 @@ from typing import ClassVar
 import numpy as np
 
 from crawlsched.columns.array_types import BoolArray, FloatArray, IndexArray
+from crawlsched.columns.blocks import blocks
+from crawlsched.columns.numerics import CONVERGED, LARGEST_LOG, ROUNDS
 from crawlsched.estimators.estimator import Columns, Estimator, sums
 from crawlsched.estimators.observations import Observations
 
 __all__ = ["MaximumLikelihood", "MomentMatching"]
-
-_ROUNDS = 100
-_TOLERANCE = 1e-14
-_SLICE = 4096
 
 
 class MaximumLikelihood(Estimator):
@@ -97,7 +95,7 @@ class MaximumLikelihood(Estimator):
         rate = np.divide(n_changed, unchanged + 0.5 * n_changed, out=np.zeros(rows.size), where=some)
 
         def step(rate: FloatArray, active: BoolArray) -> FloatArray:
-            first = 1.0 / np.expm1(np.minimum(np.repeat(rate, n_changed) * intervals, 600.0))
+            first = 1.0 / np.expm1(np.minimum(np.repeat(rate, n_changed) * intervals, LARGEST_LOG))
             left = sums(intervals * first, n_changed)[active]
             fall = sums(intervals**2 * first * (1.0 + first), n_changed)[active]
             return np.log(left / unchanged[active]) * left / fall
@@ -164,7 +162,7 @@ class MomentMatching(Estimator):
         rate[some] = np.log(visits[some] / unchanged[some])
 
         def step(rate: FloatArray, active: BoolArray) -> FloatArray:
-            kept = np.exp(-np.minimum(np.repeat(rate, visits) * intervals, 600.0))
+            kept = np.exp(-np.minimum(np.repeat(rate, visits) * intervals, LARGEST_LOG))
             expected = sums(kept, visits)[active]
             return np.log(expected / unchanged[active]) * expected / sums(kept * intervals, visits)[active]
 
@@ -174,9 +172,8 @@ class MomentMatching(Estimator):
 def _up_to_date(columns: Columns, pages: IndexArray, solve: Callable[[IndexArray], FloatArray]) -> FloatArray:
     """Return the estimates of pages, after solving for those that were visited since."""
     stale = np.unique(pages[columns["stale"][pages]])
-    for start in range(0, stale.size, _SLICE):
-        rows = stale[start : start + _SLICE]
-        columns["estimate"][rows] = solve(rows)
+    for part in blocks(stale.size):
+        columns["estimate"][stale[part]] = solve(stale[part])
     columns["stale"][stale] = False
     estimates: FloatArray = columns["estimate"][pages]
     return estimates
@@ -184,11 +181,11 @@ def _up_to_date(columns: Columns, pages: IndexArray, solve: Callable[[IndexArray
 
 def _newton(rate: FloatArray, active: BoolArray, step: Callable[[FloatArray, BoolArray], FloatArray]) -> FloatArray:
     """Return the solution for each row that is active; `step` gives how far these go from their rates."""
-    for _ in range(_ROUNDS):
+    for _ in range(ROUNDS):
         steps = np.zeros(rate.size)
         steps[active] = step(rate, active)
         rate = rate + steps
-        active = active & (np.abs(steps) > _TOLERANCE * rate)
+        active = active & (np.abs(steps) > CONVERGED * rate)
         if not active.any():
             break
     return rate

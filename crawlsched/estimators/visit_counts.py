@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
+from crawlsched.columns.numerics import SMALLEST
 from crawlsched.estimators.estimator import Columns, Estimator
 from crawlsched.estimators.observations import Observations
 
@@ -221,9 +222,6 @@ class LastModified(VisitCounts):
 #: Changes per visit at which a visit teaches most, "r ≈ 1.5" (Cho and Garcia-Molina 2003, section 4.2, Figure 7).
 BEST_FREQUENCY_RATIO = 1.5
 
-# The root of r e^r = 2 (e^r - 1).
-_MOST_TELLING = 1.5936242600400401
-
 
 def naive_moments(frequency_ratio: npt.ArrayLike, n_visits: int) -> tuple[FloatArray, FloatArray]:
     """Return mean and standard deviation of X/n, the naive estimate of the changes between two visits.
@@ -285,7 +283,7 @@ def bias_reduced_moments(frequency_ratio: npt.ArrayLike, n_visits: int) -> tuple
     kept = np.arange(n_visits + 1)
     # log of the binomial coefficients, in a form that does not overflow
     choose = np.array([math.lgamma(n_visits + 1) - math.lgamma(k + 1) - math.lgamma(n_visits - k + 1) for k in kept])
-    found = np.maximum(-np.expm1(-ratio), 1e-300)[..., np.newaxis]
+    found = np.maximum(-np.expm1(-ratio), SMALLEST)[..., np.newaxis]
     chances = np.exp(choose + (n_visits - kept) * np.log(found) - kept * ratio[..., np.newaxis])
     estimates = -np.log((kept + 0.5) / (n_visits + 0.5))
     mean = (chances * estimates).sum(axis=-1)
@@ -304,7 +302,7 @@ def best_frequency_ratio(n_visits: int) -> float:
     -------
     float
         From 18 visits on where deviation/r has its first minimum, within 0.001; for ever more visits that comes to the
-        root of r e^r = 2 (e^r - 1), which is 1.594. For fewer it is this root.
+        root of r e^r = 2 (e^r - 1), which is 1.594. For fewer it is this root, as exactly.
 
     Notes
     -----
@@ -324,7 +322,8 @@ def best_frequency_ratio(n_visits: int) -> float:
     ratios = np.arange(0.05, 3.0, 0.001)
     variation = bias_reduced_moments(ratios, n_visits)[1] / ratios
     rising = np.flatnonzero(np.diff(variation) > 0)
-    return float(ratios[rising[0]]) if rising.size else _MOST_TELLING
+    best = rising[0] if rising.size else np.argmax(ratios**2 / np.expm1(ratios))
+    return float(ratios[best])
 
 
 def bias_reducing_addend(n_visits: npt.ArrayLike) -> FloatArray:

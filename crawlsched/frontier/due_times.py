@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
+from crawlsched.columns.blocks import ROWS_AT_ONCE
 from crawlsched.columns.growing import grown
 
 __all__ = ["ASIDE", "CANDIDATE", "FILED", "IN_FLIGHT", "NEW", "OUT", "OVERDUE", "SOON", "WAITING", "DueTimes"]
@@ -21,8 +22,6 @@ OUT, IN_FLIGHT, FILED, WAITING, SOON, CANDIDATE, ASIDE, OVERDUE, NEW = range(9)
 # column is searched in parts of this number of rows, or larger ones: half of the picks that empty a quarter of the
 # order have to be enough for the whole column.
 _MOST_SOON = 2**13
-# At most this many rows are gone through at once.
-_ROWS_AT_ONCE = 2**20
 
 
 class DueTimes:
@@ -55,7 +54,7 @@ class DueTimes:
     @property
     def are_many(self) -> bool:
         """Whether going through all pages at once takes too long. O(1)."""
-        return self.place.size > _ROWS_AT_ONCE
+        return self.place.size > ROWS_AT_ONCE
 
     def set(self, pages: IndexArray, times: FloatArray) -> None:
         """Set the due times of distinct pages that wait from now on; O(1) a page, O(log n) for one that is due soon."""
@@ -122,7 +121,7 @@ class DueTimes:
     def _look_on(self) -> bool:
         """Search some parts of the column, at most to its end; return whether any page was found."""
         n_before = len(self._heap)
-        for _ in range(_ROWS_AT_ONCE // _MOST_SOON):
+        for _ in range(ROWS_AT_ONCE // _MOST_SOON):
             self._look()
             if self._row is None:
                 break

@@ -14,20 +14,22 @@ from crawlsched.frontier.queues import HostQueue, PriorityQueue
 from crawlsched.pages import Pages
 from crawlsched.pages.intervals import Intervals
 
-__all__ = ["Filing"]
+__all__ = ["AT_ONCE", "SLOTS_TOGETHER", "Filing"]
 
 
 # The least and the largest room for candidates; in between, one page of as many as the fewest is a candidate.
-_FEWEST, _MOST = 64, 4096
+_FEWEST = 64
+_MOST = _FEWEST**2
 #: Pages that fall due in this number of slots are looked at together, which takes hardly longer than one page. In a
 #: collection smaller than the cube of this number they are fewer slots, since a page can come back after a few. While
 #: first copies wait, no page with a copy takes more than one slot in this number: otherwise the first page of a site
 #: would be fetched again and again until others are known.
 SLOTS_TOGETHER = 16
-# With a pick so many due times are reckoned, and so many pages become candidates. That takes a millisecond where none
-# is announced, and up to 6 where all are. While there is no good candidate it is done so many times with one pick.
-# Eight times as many pages are a sample.
-_AT_ONCE, _STEPS = 256, 32
+#: With a pick so many due times are reckoned, and so many pages become candidates. That takes a millisecond where none
+#: is announced, and up to 6 where all are. Eight times as many pages are a sample.
+AT_ONCE = 256
+# While there is no good candidate it is done so many times with one pick.
+_STEPS = 32
 # A level that a sample finds is below the values of so many of its pages at least.
 _LEAST_RANK = 8
 # A page that was looked at in vain waits for this share of the time since its crawl.
@@ -82,7 +84,7 @@ class Filing:
         self.reserve(int(pages.max()) + 1)
         self._leave(pages)
         self._due.place[pages], self._due.at[pages] = FILED, -np.inf
-        if pages.size <= _AT_ONCE:
+        if pages.size <= AT_ONCE:
             self._filed.update(pages.tolist())
         elif not self._due.are_many:
             self._reckon(pages, self._now)
@@ -211,8 +213,8 @@ class Filing:
         if self._filed:
             filed, self._filed = np.array(sorted(self._filed), np.intp), set()
             self._reckon(filed[self._due.place[filed] == FILED], now)
-        pages = self._due.take(self._looked_until, _AT_ONCE)
-        self._picks_until_look = self._slots_together if pages.size < _AT_ONCE else 0
+        pages = self._due.take(self._looked_until, AT_ONCE)
+        self._picks_until_look = self._slots_together if pages.size < AT_ONCE else 0
         if pages.size:
             eligible_at = self._eligible_at(pages)
             is_barred = eligible_at > now
@@ -289,7 +291,7 @@ class Filing:
                 return False
             pages = self._may_go(np.arange(self._pages.n), now)
             if not pages.size:
-                self._searched_until = now + self._pages.n // (8 * _AT_ONCE) * self.slot
+                self._searched_until = now + self._pages.n // (8 * AT_ONCE) * self.slot
                 self._idle_until = self._next_eligible(now)
                 return False
         queue.level = self._come_down(pages, now, self._room / 2, self._pages.n, queue.level)
@@ -298,14 +300,14 @@ class Filing:
 
     def _some_rows(self) -> IndexArray:
         """Return some rows, others each time; O(1)."""
-        step = 1 + self._pages.n // (8 * _AT_ONCE)
+        step = 1 + self._pages.n // (8 * AT_ONCE)
         return np.arange(next(self._samples) % step, self._pages.n, step)
 
     def _go_on(self) -> bool:
         """Compute some due times anew if a lower level has made that necessary; return whether it has."""
         if not self._anew:
             return False
-        some, rest = self._anew[0][:_AT_ONCE], self._anew[0][_AT_ONCE:]
+        some, rest = self._anew[0][:AT_ONCE], self._anew[0][AT_ONCE:]
         self._anew[:1] = [rest] if len(rest) else []
         rows = np.array(some, np.intp)
         rows = rows[rows < self._due.place.size]
@@ -380,7 +382,7 @@ class Filing:
 
 
 def _sample(pages: IndexArray) -> IndexArray:
-    return pages[:: 1 + pages.size // (8 * _AT_ONCE)]
+    return pages[:: 1 + pages.size // (8 * AT_ONCE)]
 
 
 def _exceeded(values: FloatArray, share: float) -> float:

@@ -21,7 +21,7 @@ from crawlsched.change_signals import newest_of_each
 from crawlsched.crawl.figures import Figures
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.shard import Shard, Shards
-from crawlsched.crawl.side_thread import ROWS_AT_ONCE, SLICE, give_memory_back
+from crawlsched.crawl.side_thread import READ_AT_ONCE, SLICE, give_memory_back
 from crawlsched.exceptions import CollectionInUse, CrawlschedError
 from crawlsched.pages.pages import counted, counted_in_parts
 from crawlsched.planner import Plan, Planner, Snapshot, plan
@@ -111,7 +111,7 @@ def _placed(read: Sequence[tuple[Shard, Visits]], planner: Planner, shards: Shar
 def _prune(store: Store, before: float) -> int:
     """Delete the observations made before this time, some at once; return how many."""
     deleted = 0
-    while n := store.forgetting.prune(before, ROWS_AT_ONCE):
+    while n := store.forgetting.prune(before, READ_AT_ONCE):
         deleted += n
     if deleted:
         logger.info("%d old observations were deleted.", deleted)

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
+from crawlsched.columns.blocks import blocks
 from crawlsched.crawl_value.rules import rule_named
 from crawlsched.estimators import LearnedRates, Posterior
 from crawlsched.estimators.posterior import DAY
@@ -29,8 +30,6 @@ __all__ = ["DAY", "RENEWAL", "Knowledge"]
 #: Probability that a page's change rate is another one at the next visit: the past of a page that has changed its ways
 #: is forgotten in about ten visits. docs/notes/learning.md has what it costs where rates stay.
 RENEWAL = 0.01
-# How many pages are placed in one call: more gain nothing.
-_PLACED = 2048
 
 
 class Knowledge:
@@ -101,8 +100,8 @@ class Knowledge:
         self._place(rows, now, self.frontier.refile)
 
     def _place(self, rows: IndexArray, now: float, place: Callable[[IndexArray, float], None]) -> None:
-        for start in range(0, rows.size if self._picks else 0, _PLACED):
-            place(rows[start : start + _PLACED], now)
+        for part in blocks(rows.size if self._picks else 0, self.posterior.rates.size):
+            place(rows[part], now)
 
     def _end_visit(self, page: int, now: float) -> None:
         """A visit has ended: the page is placed by what is known now."""

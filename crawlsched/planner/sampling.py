@@ -9,7 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
+from crawlsched.columns.blocks import ROWS_AT_ONCE, blocks
 from crawlsched.columns.growing import NumberColumn
+from crawlsched.columns.numerics import GOLDEN
 from crawlsched.pages import FREE
 from crawlsched.planner.knowledge import Knowledge
 from crawlsched.planner.plans.plan import Snapshot
@@ -18,9 +20,6 @@ __all__ = ["snapshot_in_parts"]
 
 # Pages whose likelihoods a snapshot copies at most.
 _SAMPLE = 100_000
-# Rows of a column that are looked at in one part of a snapshot: half a millisecond, and 2 MB.
-_LOOKED_AT = 2**19
-_GOLDEN = 0.6180339887498949
 
 
 def snapshot_in_parts(
@@ -69,9 +68,9 @@ def snapshot_in_parts(
 
 def _copied(column: NumberColumn | npt.NDArray[Any], rows: IndexArray) -> Generator[None, None, npt.NDArray[Any]]:
     """Copy some rows of a column, which lie far apart in memory, in parts of about a millisecond."""
-    found, most = [], _LOOKED_AT // 64  # each is a look into memory of its own
-    for start in range(0, max(rows.size, 1), most):
-        found.append(column[rows[start : start + most]])
+    found = []
+    for part in blocks(max(rows.size, 1), width=16):  # each row is a look into memory of its own
+        found.append(column[rows[part]])
         yield
     return np.concatenate(found)
 
@@ -83,14 +82,14 @@ def _evenly(
     most: int,
 ) -> Generator[None, None, tuple[int, IndexArray]]:
     """Count the rows of a column that `is_one` accepts; choose at most `most` of them evenly, in ascending order."""
-    count, parts = 0, [slice(start, min(start + _LOOKED_AT, n)) for start in range(0, n, _LOOKED_AT)]
+    count, parts = 0, [slice(start, min(start + ROWS_AT_ONCE, n)) for start in range(0, n, ROWS_AT_ONCE)]
     for part in parts:
         count += int(np.count_nonzero(is_one(column[part])))
         yield
     # One of each stretch of equal length, at places without the period that pages or hosts may have.
     length, passed, found = max(count / most, 1.0), 0, [np.empty(0, np.intp)]
     stretch = np.arange(int(count / length))
-    ranks = ((stretch + stretch * _GOLDEN % 1) * length).astype(np.intp)
+    ranks = ((stretch + stretch * GOLDEN % 1) * length).astype(np.intp)
     for part in parts:
         rows = part.start + np.flatnonzero(is_one(column[part]))
         found.append(rows[ranks[slice(*ranks.searchsorted([passed, passed + rows.size]))] - passed])

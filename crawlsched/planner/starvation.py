@@ -8,6 +8,7 @@ from itertools import chain, islice
 import numpy as np
 
 from crawlsched.frontier import Frontier
+from crawlsched.frontier.filing import AT_ONCE
 from crawlsched.pages import Pages
 
 __all__ = ["MAX_CRAWL_ROUNDS", "Rounds", "wait_after_rounds"]
@@ -19,8 +20,6 @@ _NOT_WAITING = frozenset({"out", "in flight", "barred"})
 # One pick in this number may be of a page that has waited too long. All pages go in sixteen rounds then, so none waits
 # much longer than that beyond its time. It costs at most a sixteenth of the bandwidth.
 _SHARE = 16
-# Pages looked at before such a pick, if none has waited too long: some microseconds.
-_LOOKED_AT = 256
 
 
 def wait_after_rounds(n_waiting: int, bandwidth: float) -> float:
@@ -54,7 +53,7 @@ class Rounds:
             return
         if self._has_room(frontier):
             page = next(self._waiting(frontier, self._next, self._since(bandwidth, now)), None)
-            self._next = min(self._next + _LOOKED_AT, self._pages.n) if page is None else page + 1
+            self._next = min(self._next + AT_ONCE, self._pages.n) if page is None else page + 1
             if self._next == self._pages.n:
                 self._next = 0
             if page is not None:
@@ -64,7 +63,7 @@ class Rounds:
     def coming(self, frontier: Frontier, n_picks: int, bandwidth: float, now: float) -> list[int]:
         """Return the pages that are to go with some of the next picks, as it looks now; O(n_picks)."""
         n, since = max(self._picks % _SHARE + n_picks, 0) // _SHARE, self._since(bandwidth, now)
-        parts = range(self._next, min(self._next + n * _LOOKED_AT, self._pages.n), _LOOKED_AT)
+        parts = range(self._next, min(self._next + n * AT_ONCE, self._pages.n), AT_ONCE)
         return list(islice(chain.from_iterable(self._waiting(frontier, begin, since) for begin in parts), n))
 
     def _has_room(self, frontier: Frontier) -> bool:
@@ -82,7 +81,7 @@ class Rounds:
 
     def _waiting(self, frontier: Frontier, begin: int, since: float) -> Iterator[int]:
         """Give those of the pages from `begin` on that were last crawled (or first seen, if never) before `since`."""
-        columns, part = self._pages, slice(begin, min(begin + _LOOKED_AT, self._pages.n))
+        columns, part = self._pages, slice(begin, min(begin + AT_ONCE, self._pages.n))
         last = columns.crawled_at[part]
         if not np.minimum.reduce(last, initial=np.inf) < since:
             return  # as it is mostly: none waits, and none is new

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from crawlsched.bandwidth.division import WantedRates, divide
 from crawlsched.bandwidth.unannounced import even_rates, harmonic_wanted, poisson_wanted
 from crawlsched.columns.array_types import FloatArray, IndexArray
+from crawlsched.columns.blocks import blocks
 from crawlsched.columns.growing import grown
 from crawlsched.crawl_value.inverse import LARGEST_SHARE, inverse_residual_one
 from crawlsched.crawl_value.reaching import HIGHEST, Grid, gain, tangent_wait
@@ -25,9 +26,6 @@ from crawlsched.planner.plans.in_force import InForce
 from crawlsched.planner.plans.plan import DEMAND_SAMPLE
 
 __all__ = ["POLICIES", "PlannedValues", "PointValues", "PosteriorValues"]
-
-# How many pages at once: their rates stay in the cache.
-_BLOCK = 1024
 
 
 class PosteriorValues(CrawlValues):
@@ -116,13 +114,12 @@ class PosteriorValues(CrawlValues):
         values, elapsed = np.empty(pages.size), np.maximum(now - crawled_at, 0.0)
         rate, weight, _ = signals
         noisy = (rate > 0.0) & (weight > 0.0) & (elapsed < np.inf)
-        for start in range(0, pages.size, _BLOCK):
-            part = slice(start, start + _BLOCK)
+        for part in blocks(pages.size, self._grid.rates.size):
             weights, heard = self.value_weights(pages[part]), np.flatnonzero(noisy[part])
             # One dot product a page and not a matrix product, whose rounding depends on how many pages there are.
             values[part] = np.vecdot(weights, gain(elapsed[part, np.newaxis], self._grid.rates))
             if heard.size:
-                at = start + heard
+                at = part.start + heard
                 values[at] = self._grid.noisy(weights[heard], elapsed[at], signals[:, at])[0]
         values *= self._pages.importance[pages]
         positive: FloatArray = np.maximum(values, 0.0)
@@ -218,9 +215,6 @@ class PointValues(CrawlValues):
         return np.stack([change_rate, np.minimum((signal_rate - false) / change_rate, 1.0), false])
 
 
-# The value of a page without a copy: more than any that waits.
-_NEW = 2.0**40
-
 # Policies that maximise a gain, and those whose rates are a function of the change rates, to a factor.
 _GAINS: dict[str, WantedRates] = {"harmonic": harmonic_wanted, "lds": even_rates, "poisson": poisson_wanted}
 _SHARES: dict[str, Callable[[FloatArray], FloatArray]] = {
@@ -280,7 +274,7 @@ class PlannedValues(CrawlValues):
     ) -> FloatArray:
         """Return the crawl values of pages if they had last been crawled then; announcements do not count."""
         elapsed = np.maximum(now - np.where(crawled_at == -inf, now, crawled_at), 0.0)
-        found: FloatArray = np.where(crawled_at == -inf, _NEW, self.crawl_rates(pages) * elapsed)
+        found: FloatArray = np.where(crawled_at == -inf, HIGHEST, self.crawl_rates(pages) * elapsed)
         return found
 
     def reaches(self, pages: IndexArray, level: float | FloatArray, now: float) -> FloatArray:

@@ -23,10 +23,6 @@ __all__ = [
     "rate_grid",
 ]
 
-_GRID_SIZE = 32
-# Rates slower than one change in ten replays, or faster than a hundred in an even interval, cannot be told apart.
-_SLOWEST, _FASTEST = 0.1, 100.0
-
 
 class PosteriorRates:
     """Mean rates of a gridded posterior, whose prior is learned from the pages visited."""
@@ -48,10 +44,15 @@ class PosteriorRates:
         self._visited[row] = True
 
 
-def rate_grid(even_rate: float, duration: float) -> FloatArray:
-    """Return the grid of change rates for a replay, in equal ratios, shape (32,)."""
-    slowest = min(_SLOWEST / duration, even_rate / _FASTEST)
-    return np.geomspace(slowest, even_rate * _FASTEST, _GRID_SIZE)
+def rate_grid(
+    even_rate: float, duration: float, n_rates: int = 32, in_replay: float = 0.1, in_interval: float = 100.0
+) -> FloatArray:
+    """Return the grid of change rates for a replay, in equal ratios, shape (n_rates,).
+
+    Rates slower than one change in ten replays, or faster than a hundred in an even interval, cannot be told apart.
+    """
+    slowest = min(in_replay / duration, even_rate / in_interval)
+    return np.geomspace(slowest, even_rate * in_interval, n_rates)
 
 
 #: What an arm picks when no page is there.

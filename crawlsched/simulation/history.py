@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
+from crawlsched.columns.blocks import blocks
 from crawlsched.exceptions import CrawlschedError
 
 __all__ = [
@@ -95,9 +96,6 @@ class Window:
     measure_from: float  # freshness counts from here to the end
 
 
-_BLOCK = 1 << 16
-
-
 def slot_times(window: Window, bandwidth: float) -> Iterator[float]:
     """Give start + j/R for j = 1, 2, ... up to and including the end.
 
@@ -116,8 +114,8 @@ def slot_times(window: Window, bandwidth: float) -> Iterator[float]:
     slots, seconds = (exact.numerator, exact.denominator) if exact == simple else (bandwidth, 1)
     last = floor(Fraction(window.end - window.start) * exact)
     # The end less the start is itself rounded: one more is looked at.
-    for first in range(1, last + 2, _BLOCK):
-        numbers = np.arange(first, min(first + _BLOCK, last + 2), dtype=np.float64)
+    for part in blocks(last + 1):
+        numbers = np.arange(part.start + 1, part.stop + 1, dtype=np.float64)
         times = window.start + numbers * seconds / slots
         yield from times[times <= window.end].tolist()
 
@@ -285,7 +283,6 @@ def _check_pages(columns: dict[str, FloatArray], page: npt.NDArray[np.int64], pa
             )
 
 
-_NEAR = 8
 # What `CrawlResult(...)` does, in half of the time: one is made in each slot.
 _make = tuple.__new__
 
@@ -301,8 +298,11 @@ class CrawlResult(NamedTuple):
     time_since_modified: float | None
 
 
-def visiting(history: History, crawled_at: FloatArray) -> Callable[[int, float], CrawlResult]:
-    """Return what crawls a page of a history at a time, where the first copies are from `crawled_at`."""
+def visiting(history: History, crawled_at: FloatArray, n_near: int = 8) -> Callable[[int, float], CrawlResult]:
+    """Return what crawls a page of a history at a time, where the first copies are from `crawled_at`.
+
+    The next `n_near` changes are looked at before all others are searched, which is faster.
+    """
     n = history.page.size
     # Lists: single numbers are read from them several times faster than from numpy's arrays. With millions of changes a
     # list would scatter numbers all over the memory: `array` is as fast, and has them side by side.
@@ -316,8 +316,7 @@ def visiting(history: History, crawled_at: FloatArray) -> Callable[[int, float],
     def visit(row: int, now: float) -> CrawlResult:
         """Crawl a page: a change at this very time is seen."""
         before, end = n_seen[row], starts[row + 1]
-        # The next few changes, if any: looking there first is faster than searching among all.
-        near = before + _NEAR
+        near = before + n_near
         if near < end and times[near] > now:
             end = near
         seen = bisect_right(times, now, before, end)

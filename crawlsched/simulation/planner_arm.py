@@ -18,10 +18,6 @@ from crawlsched.simulation.history import CrawlResult
 
 __all__ = ["PlannerArm"]
 
-# The first plan is made after 64 crawls, and each of the next after twice as many, up to a crawl of every page. Then
-# each is made after an eighth more visits: a visit adds less, the more is known.
-_FIRST_PLAN = 64
-_SHARE_OF_CRAWLS = 8
 # Columns of the visits from which the worth of announcements is learned: name, code of the array, type in numpy.
 _VISIT_COLUMNS = (
     ("page", "q", np.intp),
@@ -30,8 +26,6 @@ _VISIT_COLUMNS = (
     ("source", "q", np.intp),
     ("changed", "b", np.bool_),
 )
-_SOURCE = 0
-_HOST = 0
 
 
 class PlannerArm(Arm):
@@ -41,10 +35,14 @@ class PlannerArm(Arm):
     -----
     All pages are on one host, which never rests. Where there are announcements, one source makes them and covers all
     pages. If the setting has known rates, the planner gets them once; an estimator becomes the planner's own, as in
-    a crawl; otherwise it learns by itself. Plans are made at intervals counted in crawls.
+    a crawl; otherwise it learns by itself. The first plan is made after `first_plan` crawls, and each of the next after
+    twice as many, up to a crawl of every page. Then each is made after a share more visits: a visit adds less, the more
+    is known.
     """
 
-    def __init__(self, setting: Setting, rule: str, is_dated: bool = False) -> None:
+    def __init__(
+        self, setting: Setting, rule: str, is_dated: bool = False, *, first_plan: int = 64, more_visits: float = 1 / 8
+    ) -> None:
         super().__init__(setting)
         # The papers' policies starve pages that are not worth their crawls; the default policy does not.
         self.planner = Planner(
@@ -65,7 +63,8 @@ class PlannerArm(Arm):
         self._visits = {name: array(code) for name, code, _ in _VISIT_COLUMNS}
         self._plan: Plan | None = None
         self._n_crawls = 0
-        self._next_plan = _FIRST_PLAN
+        self._first_plan = self._next_plan = first_plan
+        self._more_visits = more_visits
 
     def begin(self, rows: IndexArray, crawled_at: FloatArray, now: float) -> None:
         """Load pages as pages with a copy."""
@@ -78,8 +77,8 @@ class PlannerArm(Arm):
             "importance": setting.importance[rows],
             "crawled_at": crawled_at,
             "first_seen": crawled_at,
-            "host": np.full(rows.size, _HOST),
-            "source": np.full(rows.size, _SOURCE if covered else -1),
+            "host": np.zeros(rows.size, np.intp),
+            "source": np.full(rows.size, 0 if covered else -1),
             "signalled_since": np.where(covered, crawled_at, np.nan),
         }
         self.planner.load(columns, None, now)
@@ -94,7 +93,7 @@ class PlannerArm(Arm):
 
     def signalled(self, rows: IndexArray, now: float) -> None:
         """Pass announcements on."""
-        self.planner.signalled(rows, _SOURCE, now - self._origin)
+        self.planner.signalled(rows, source=0, now=now - self._origin)
 
     def choose(self, now: float) -> int:
         """Return the planner's pick."""
@@ -124,7 +123,7 @@ class PlannerArm(Arm):
             visits = {name: np.array(self._visits[name], dtype) for name, _, dtype in _VISIT_COLUMNS}
         self._plan = plan(self.planner.snapshot(), self.setting.bandwidth, visits, self._plan)
         self.planner.adopt(self._plan, now)
-        most = max(len(self.planner.pages), _FIRST_PLAN, self._n_crawls // _SHARE_OF_CRAWLS)
+        most = max(len(self.planner.pages), self._first_plan, int(self._n_crawls * self._more_visits))
         self._next_plan = self._n_crawls + min(self._n_crawls, most)
 
 

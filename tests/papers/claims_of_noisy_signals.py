@@ -9,7 +9,7 @@ import numpy as np
 
 from crawlsched.columns.array_types import BoolArray, FloatArray
 from crawlsched.simulation.figures import Row, Table, crawl_rates
-from crawlsched.simulation.figures.accuracy import CORRUPTIONS, LOST, NO_DELAY, POLICIES_5
+from crawlsched.simulation.figures.accuracy import LOST, NO_DELAY, POLICIES_5
 from crawlsched.simulation.figures.figure import Label
 from crawlsched.simulation.figures.instances import BASELINE
 from crawlsched.simulation.figures.signal_estimates import BIAS, EXACT, LIMIT, MEASURES, TERMS, VALUE
@@ -107,7 +107,7 @@ def noisy_signals_5(table: Table) -> Claims:
     for m in table.values("pages"):
         gap = table.one(BEHIND_NCIS, pages=m, corruption=0.0, policy="GREEDY-CIS+").mean
         yield Claim(-PAR <= gap <= 0.0, f"with right numbers GREEDY-CIS+ is close to GREEDY-NCIS at m = {m}", gap)
-        wrong = {"pages": m, "corruption": CORRUPTIONS[-1]}
+        wrong = {"pages": m, "corruption": 0.2}
         plus, ncis = (table.one(LOST, policy=name, **wrong).mean for name in POLICIES_5[1:])
         yield Claim(plus > ncis, f"wrong numbers cost GREEDY-CIS+ more than GREEDY-NCIS at m = {m}", plus, ncis)
         plain = _most(table.some(BEHIND_NCIS, pages=m, policy="GREEDY"))
@@ -144,7 +144,7 @@ def _dots_of(table: Table, pages: Label, policy: str) -> _Dots:
     of = partial(crawl_rates.values_of, table, n_pages=pages)
     recall = of(crawl_rates.RECALL)
     best, rate = (of(crawl_rates.RATE, policy=name) for name in (BASELINE, policy))
-    return _Dots(best, rate, of(crawl_rates.CHANGE_RATE), recall >= crawl_rates.MANY, recall <= crawl_rates.FEW)
+    return _Dots(best, rate, of(crawl_rates.CHANGE_RATE), recall >= 0.9, recall <= 0.1)
 
 
 def noisy_signals_7(table: Table) -> Claims:
@@ -195,7 +195,7 @@ def noisy_signals_9(table: Table) -> Claims:
     for m in table.values("pages"):
         off = [abs(table.one(crawl_rates.SETTLED, pages=m, time=f"phase {phase}").mean) for phase in (1, 2, 3)]
         curves = [table.some(crawl_rates.ACCURACY, pages=m, bandwidth=same) for same in ("100", "150")]
-        low, high = (float(np.mean([row.mean for row in curve[crawl_rates.STEPS // 2 :]])) for curve in curves)
+        low, high = (float(np.mean([row.mean for row in curve[len(curve) // 2 :]])) for curve in curves)
         words = f"at m = {m} the accuracy moves between those of R = 100 and R = 150, and is near them in the end"
         yield Claim(max(off) <= PAR and high > low, words, low, high, *off)
 

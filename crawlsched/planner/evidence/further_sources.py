@@ -17,8 +17,6 @@ __all__ = ["MOST_SIGNALS", "MOST_SOURCES", "FurtherSources", "Heard"]
 #: This many sources count for one page; others are ignored.
 MOST_SOURCES = 8
 _NEVER = -np.inf
-#: No more announcements since a visit are counted.
-MOST_SIGNALS = 0xFFFF
 # What is kept of a page and a source, as a store holds it, and the next row of the page (-1: none): 42 bytes.
 _ROW = np.dtype(
     [
@@ -33,6 +31,8 @@ _ROW = np.dtype(
         ("next", "i4"),
     ]
 )
+#: No more announcements since a visit are counted.
+MOST_SIGNALS = int(np.iinfo(_ROW["n_signals"]).max)
 
 
 class Heard(NamedTuple):

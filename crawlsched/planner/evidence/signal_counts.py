@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from crawlsched.columns.array_types import IndexArray
+from crawlsched.estimators.page_precision import REMEMBERED
 from crawlsched.pages import FREE, Pages
 from crawlsched.planner.evidence.announcements import Announcements
 from crawlsched.planner.evidence.further_sources import MOST_SIGNALS, FurtherSources, Heard
@@ -13,10 +14,9 @@ __all__ = ["SignalCounts"]
 
 # Announcements that coincide this many times as often as by chance are of the same changes.
 _LIFT = 2.0
-# A pair of sources that was never compared counts as announcing the same changes; a few chances undo that.
-_FIRST = (1.0, 0.25)
-# Comparisons are remembered up to this number of coincidences, expected by chance or seen.
-_REMEMBERED = 200.0
+# A pair of sources counts as having coincided so often before it was ever compared: as announcing the same changes. A
+# few chances undo that.
+_COINCIDED_BEFORE = 0.5
 
 
 class SignalCounts:
@@ -101,13 +101,13 @@ class SignalCounts:
         pair = (min(source, other), max(source, other))
         seen, expected = self._pairs.get(pair, (0.0, 0.0))
         seen, expected = seen + together, expected + chance
-        fading = min(1.0, _REMEMBERED / max(seen, expected, 1.0))
+        fading = min(1.0, REMEMBERED / max(seen, expected, 1.0))
         self._pairs[pair] = seen * fading, expected * fading
 
     def _announce_the_same(self, source: int, other: int) -> bool:
         """Whether announcements of two sources that come together are of the same change."""
         seen, expected = self._pairs.get((min(source, other), max(source, other)), (0.0, 0.0))
-        return seen + _FIRST[0] > _LIFT * (expected + _FIRST[1])
+        return seen + _COINCIDED_BEFORE > _LIFT * expected
 
     def _weight(self, page: int, source: int) -> float:
         return self._announcements.source_quality(page, [source])[0][0]

@@ -20,10 +20,11 @@ Work = deque[Callable[[float], bool]]
 #: How many announced pages are worked on between two picks: a millisecond or two. The turns that follow have to look at
 #: those that wake, which stays within a few milliseconds more.
 SLICE = 128
-#: A plan places this many pages between two picks, and the next ones wait for this many picks: so a crawl at its
+#: A plan places a slice for each of this many picks at once, and the next ones wait for these picks: so a crawl at its
 #: ceiling loses a tenth, and not half. All pages are placed in a hundredth of the time of one round. Few pages are
 #: placed sooner, since few picks could make up for those made meanwhile.
-PLAN_SLICE, PICKS_A_SLICE = 1024, 8
+PICKS_A_SLICE = 8
+PLAN_SLICE = PICKS_A_SLICE * SLICE
 # Where picks are rarer, the next slice waits for these seconds: slices take a tenth of the time then, too.
 _SECONDS_A_SLICE = 0.02
 # A newer plan waits this many times as long as the last one took to place all pages, which is minutes among millions.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from datetime import timedelta
 from typing import Any, Self
 
 import numpy as np
@@ -15,10 +16,10 @@ from crawlsched.estimators import grid_id, learn_prior
 from crawlsched.estimators.log_weights import relative_likelihoods
 from crawlsched.estimators.observations import check_positive
 from crawlsched.estimators.posterior import DAY
-from crawlsched.estimators.signal_pooling import FIRST_PRECISION, pooled_sites, pooled_sources
+from crawlsched.estimators.signal_pooling import FIRST_PRECISION, MOST_GROUPS, pooled_sites, pooled_sources
 from crawlsched.planner.plans.parameters import LIKELIHOOD_POWER, Parameters, SignalGroups
 
-__all__ = ["DEMAND_SAMPLE", "FIRST_SIGNAL_RATE", "Plan", "Snapshot", "plan"]
+__all__ = ["DEMAND_SAMPLE", "FIRST_SIGNAL_RATE", "LEAST_GROUP", "POINTS_PER_DECADE", "Plan", "Snapshot", "plan"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,11 +54,9 @@ Visits = Mapping[str, npt.NDArray[Any]]
 
 #: Announcements a second and page before the first plan: one in a year. A visit is worth as much as the time to the
 #: page's next change: a rate that is too high keeps visits from announced pages.
-FIRST_SIGNAL_RATE = 1 / 31_557_600
-# A source's rate of announcements is one in a day before the first, which counts for this many; a site's is that of its
-# source.
+FIRST_SIGNAL_RATE = 1 / timedelta(days=365.25).total_seconds()
+# A source's rate of announcements is one in a day before the first, which counts for this many.
 _ANNOUNCEMENTS_AT_FIRST = 0.01
-_ANNOUNCEMENTS_OF_THE_SOURCE = 1.0
 
 
 def _learn_signals(
@@ -113,8 +112,9 @@ def _groups(snapshot: Snapshot, visits: Visits, weights: FloatArray, rates: Floa
 
 def _rate_of_site(snapshot: Snapshot, source: int, host: int, of_source: float) -> float:
     inside = (snapshot.sources == source) & (snapshot.signalled_hosts == host)
-    counted = float(snapshot.n_signals_total[inside].sum()) + _ANNOUNCEMENTS_OF_THE_SOURCE
-    return counted / (float(snapshot.signalled_for[inside].sum()) + _ANNOUNCEMENTS_OF_THE_SOURCE / of_source)
+    # One announcement more, at the rate of the source.
+    counted = float(snapshot.n_signals_total[inside].sum()) + 1.0
+    return counted / (float(snapshot.signalled_for[inside].sum()) + 1.0 / of_source)
 
 
 def _signal_rates(snapshot: Snapshot, n_sources: int) -> FloatArray:
@@ -129,12 +129,10 @@ def _signal_rates(snapshot: Snapshot, n_sources: int) -> FloatArray:
     return rates
 
 
-# A host needs this many visited pages in the sample for a prior of its own; at most this many hosts get one.
-_LEAST_GROUP = 30
-_MOST_GROUPS = 512
-#: Pages from which the demand curve is estimated, and its thresholds per factor of 10.
-DEMAND_SAMPLE = 4096
-_DEMAND_POINTS_PER_DECADE = 10
+#: A group is described by itself from this number on: a host by so many visited pages in the sample.
+LEAST_GROUP = 30
+#: Pages from which the demand curve is estimated, and points of a curve per factor of 10.
+DEMAND_SAMPLE, POINTS_PER_DECADE = 4096, 10
 # OpenBLAS does not share matrix products of this number of operations among threads. Otherwise its threads would spin
 # on after their work, on processors that the crawl beside could use.
 _LARGEST_PRODUCT = 250_000
@@ -293,8 +291,8 @@ def _learn_priors(snapshot: Snapshot) -> tuple[FloatArray, tuple[int, ...]]:
         return np.full((1, snapshot.rates.size), 1 / snapshot.rates.size), ()
     whole = learn_prior(snapshot.log_likelihood, learning_rate=LIKELIHOOD_POWER)
     visited = np.bincount(snapshot.hosts)
-    largest = np.argsort(-visited, kind="stable")[:_MOST_GROUPS]
-    grouped = np.sort(largest[visited[largest] >= _LEAST_GROUP])
+    largest = np.argsort(-visited, kind="stable")[:MOST_GROUPS]
+    grouped = np.sort(largest[visited[largest] >= LEAST_GROUP])
     # A single host is the whole.
     if not grouped.size or np.count_nonzero(visited) == 1:
         return whole[np.newaxis], ()
@@ -321,7 +319,7 @@ def _demand(snapshot: Snapshot, parameters: Parameters, bandwidth: float) -> tup
     highest = float((np.vecdot(likelihood, 1 / snapshot.rates) * importance).max())
     lowest = float((importance * np.vecdot(likelihood, gain[grid.elapsed.searchsorted(1.0)])).min())
     decades = max(1, int(np.ceil(np.log10(highest / max(lowest, highest * 1e-12)))))
-    levels = np.geomspace(highest, highest * 10.0**-decades, decades * _DEMAND_POINTS_PER_DECADE)
+    levels = np.geomspace(highest, highest * 10.0**-decades, decades * POINTS_PER_DECADE)
     # How soon a page reaches the threshold says how often it is crawled; pages that never do are not crawled.
     rate_of_cell = np.append(1 / grid.elapsed, 0.0)
     # Row 0 adds up what pages of hosts without a limit want; pages of another host want together what its limit allows.

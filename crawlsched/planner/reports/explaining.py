@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -13,11 +14,11 @@ from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.estimators.probabilities import rate_quantile
 from crawlsched.pages import STATE_NAMES
 from crawlsched.planner.planner import Planner
+from crawlsched.planner.plans.plan import POINTS_PER_DECADE
+from crawlsched.planner.reports.outlook import MOST_COUNTED
 
 __all__ = ["COLUMNS", "estimates", "explain", "readable"]
 
-# Quantiles of the change rate between which it is with 90 % probability.
-_QUANTILES = (0.05, 0.95)
 #: The columns of `readable`.
 COLUMNS = ("change_rate", "change_rate_low", "change_rate_high", "expected_freshness", "precision", "recall")
 
@@ -65,21 +66,17 @@ def estimates(planner: Planner, rows: IndexArray, now: float) -> dict[str, Float
         elapsed = np.maximum(now - planner.pages.crawled_at[rows], 0.0)
         stale = unsignalled * elapsed + planner.announcements.evidence(rows)
         fresh = np.where(elapsed < np.inf, np.exp(-stale), 0.0)
-    low, high = (rate_quantile(weights, rates, q) + announced for q in _QUANTILES)
+    # It is between these quantiles with 90 % probability.
+    low, high = (rate_quantile(weights, rates, q) + announced for q in (0.05, 0.95))
     change_rate = unsignalled + announced
     precision, recall = -np.expm1(-signal_weight), announced / change_rate
     columns = change_rate, low, high, fresh, precision, recall, unsignalled, signal_rate, signal_weight
     return dict(zip((*COLUMNS, "unsignalled", "signal_rate", "signal_weight"), columns, strict=True))
 
 
-# After this number of announcements no page waits for another one.
-_MOST_ANNOUNCED = 24
-# Seconds.
-_FOR_EVER = 1e10
+_FOR_EVER = timedelta(days=300 * 365.25).total_seconds()
 # Pages go at these shares of the threshold, each as likely as another: other waiting pages differ from slot to slot.
 _SHARES = np.linspace(0.65, 1.2, 12)
-# Waits that are compared: their number in a decade, and the first one in seconds.
-_A_DECADE, _SHORTEST = 10, 0.1
 # Waits that are nearly as likely as the best one, within this share, are as good.
 _AS_LIKELY = 0.01
 
@@ -152,8 +149,9 @@ def _likely_time(
     if wake_time <= now or value(now) == value(now + _FOR_EVER):
         return wake_time
     longest = min(wake_time - now, _FOR_EVER)
-    n_shorter = max(int(_A_DECADE * np.log10(longest / _SHORTEST)), 0)
-    waits = longest * 10.0 ** (np.arange(-n_shorter, 1) / _A_DECADE)
+    # Waits from a slot on: no page goes before the next one.
+    n_shorter = max(int(POINTS_PER_DECADE * np.log10(longest * planner.bandwidth)), 0)
+    waits = longest * 10.0 ** (np.arange(-n_shorter, 1) / POINTS_PER_DECADE)
     gone = _gone_within(planner, page, value, np.concatenate([3.0 * waits, 0.3 * waits]), signal_rate, now)
     likely = gone[: waits.size] - gone[waits.size :]
     as_good = waits[likely >= likely.max() - _AS_LIKELY]
@@ -166,18 +164,19 @@ def _gone_within(
     """Return the probability that a page has gone after each of some waits.
 
     After t seconds it goes once m(t) more announcements have come, the fewer the longer it has waited. N(t) come, a
-    Poisson variable, so that it has gone with probability P(N(t) >= m(t)).
+    Poisson variable, so that it has gone with probability P(N(t) >= m(t)). After `MOST_COUNTED` announcements no page
+    waits for another one.
     """
-    more, of_wait = np.indices((_MOST_ANNOUNCED + 1, waits.size)).reshape(2, -1)
+    more, of_wait = np.indices((MOST_COUNTED + 1, waits.size)).reshape(2, -1)
     crawled_at = planner.pages.crawled_at.item(page) - now - waits[of_wait]
     heard = planner.announcements.known(np.array([page]))[2] + more
     values = planner.crawl_values.supposing(np.full(heard.size, page), crawled_at, heard, 0.0)
-    values = values.reshape(_MOST_ANNOUNCED + 1, -1)
+    values = values.reshape(MOST_COUNTED + 1, -1)
     values[0] = [value(now + wait) for wait in waits.tolist()]
     needed = (values < planner.threshold * _SHARES[:, np.newaxis, np.newaxis]).sum(axis=1)
     expected = signal_rate * waits
     at_least, exactly = [np.ones(waits.size)], np.exp(-expected)
-    for n in range(_MOST_ANNOUNCED):
+    for n in range(MOST_COUNTED):
         at_least.append(at_least[-1] - exactly)
         exactly *= expected / (n + 1)
     at_least.append(np.zeros(waits.size))

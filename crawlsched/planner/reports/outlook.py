@@ -8,12 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
+from crawlsched.columns.blocks import blocks
+from crawlsched.columns.numerics import SMALLEST
 from crawlsched.estimators.observations import check_positive
 from crawlsched.freshness import page_freshness
 from crawlsched.pages import ERROR, LIVE, NEW, REFUSED
 from crawlsched.planner.planner import Planner
 
-__all__ = ["Outlook", "known_fresh", "prospects", "wanted"]
+__all__ = ["MOST_COUNTED", "Outlook", "known_fresh", "prospects", "wanted"]
 
 # In these states a fresh copy is wanted. A page that is gone or moved has none.
 _WANTED = (NEW, LIVE, ERROR)
@@ -46,8 +48,6 @@ _LEVELS: FloatArray = np.geomspace(1e-12, 1e20, 32 * 16 + 1)
 _LOG_LEVELS: FloatArray = np.log(_LEVELS)
 # Elapsed times that are looked at, in mean intervals between two crawls of a page: eight per factor of 10.
 _ELAPSED: FloatArray = np.geomspace(1e-3, 1e4, 7 * 8 + 1)
-# Cells whose values are asked for at once: some megabytes.
-_CELLS_AT_ONCE = 16_384
 
 
 class Outlook:
@@ -108,9 +108,9 @@ class Outlook:
         edges = np.union1d(edges, np.minimum(floors, edges[-1])) if floors else edges
         for signalled in (False, True):
             chosen = pages[(signal_weight > 0) == signalled]
-            at_once = max(1, _CELLS_AT_ONCE // (edges.size * (6 if signalled else 1)))
-            for start in range(0, chosen.size, at_once):
-                self._add(planner, chosen[start : start + at_once], each, edges)
+            n_cells = edges.size * (6 if signalled else 1)
+            for part in blocks(chosen.size, 8 * n_cells):
+                self._add(planner, chosen[part], each, edges)
 
     def _add(self, planner: Planner, pages: IndexArray, each: float, edges: FloatArray) -> None:
         cells = _Cells(planner, pages, edges, self._within)
@@ -155,7 +155,7 @@ class Outlook:
     def bandwidth(self, freshness: float) -> float:
         """Return the least bandwidth that gives a freshness, crawls per second; inf where none does."""
         in_turn = self._fresh_in_turn[::-1] / self._importance
-        slowest = self._pages / max(np.interp(freshness, in_turn, self._edges[::-1]), 1e-300)
+        slowest = self._pages / max(np.interp(freshness, in_turn, self._edges[::-1]), SMALLEST)
         return self._least(self.curve[1], freshness, slowest)
 
     def _least(self, reached: FloatArray, aim: float, in_turn: float) -> float:
@@ -264,21 +264,24 @@ def _cells_of(signal_rate: FloatArray, edges: FloatArray) -> tuple[IndexArray, I
     return cell // (edges.size - 1), cell % (edges.size - 1), counts.ravel()[matters], probability.ravel()[matters]
 
 
-# How many signals are counted one by one; for larger numbers five nodes stand for all.
-_COUNTED = 24
-_MANY = 9.0
-_LEAST_PROBABILITY = 1e-5
+# Up to this mean signals are counted one by one; for larger ones five nodes stand for all numbers.
+_FEW = 9.0
+#: The largest number that is counted: five standard deviations above such a mean.
+MOST_COUNTED = round(_FEW + 5.0 * _FEW**0.5)
 
 
-def counts_at_random(mean: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return numbers and their probabilities, a row for each mean: Poisson, or five nodes of a normal distribution."""
-    counts = np.tile(np.arange(_COUNTED + 1.0), (mean.size, 1))
-    few = np.minimum(mean, _MANY)[:, np.newaxis]
-    factorials = np.cumsum(np.log(np.maximum(np.arange(_COUNTED + 1.0), 1.0)))
-    probability = np.exp(counts * np.log(np.maximum(few, 1e-300)) - few - factorials)
-    probability[probability <= _LEAST_PROBABILITY] = 0.0
-    many = mean > _MANY
+def counts_at_random(mean: FloatArray, least_probability: float = 1e-5) -> tuple[FloatArray, FloatArray]:
+    """Return numbers and their probabilities, a row for each mean: Poisson, or five nodes of a normal distribution.
+
+    Numbers as improbable as `least_probability` are left out.
+    """
+    counts = np.tile(np.arange(MOST_COUNTED + 1.0), (mean.size, 1))
+    few = np.minimum(mean, _FEW)[:, np.newaxis]
+    factorials = np.cumsum(np.log(np.maximum(np.arange(MOST_COUNTED + 1.0), 1.0)))
+    probability = np.exp(counts * np.log(np.maximum(few, SMALLEST)) - few - factorials)
+    probability[probability <= least_probability] = 0.0
+    many = mean > _FEW
     nodes, weights = np.polynomial.hermite_e.hermegauss(5)
-    probability[many] = np.pad(weights, (0, _COUNTED + 1 - nodes.size))
+    probability[many] = np.pad(weights, (0, MOST_COUNTED + 1 - nodes.size))
     counts[many, : nodes.size] = np.maximum(mean[many, np.newaxis] + np.sqrt(mean[many, np.newaxis]) * nodes, 0.0)
     return counts, probability / probability.sum(axis=1, keepdims=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,9 +13,8 @@ from crawlsched.simulation.figures.figure import Figure, Numbers, Run, Settings,
 from crawlsched.simulation.figures.instances import (
     BANDWIDTH,
     BASELINE,
-    HORIZON,
     PAPER,
-    REPETITIONS,
+    SECTION_6,
     Distribution,
     Instances,
     baseline,
@@ -34,11 +33,7 @@ __all__ = ["FIGURES", "SIGNALS", "TRUE_SIGNALS", "corrupted"]
 TRUE_SIGNALS = Instances(recall=beta(0.25, 0.25))
 #: Pages whose announcements are not all true (section 6.6).
 SIGNALS = Instances(recall=beta(0.25, 0.25), false_signal_rate=uniform(0.1, 0.6))
-PAGES = (100, 200, 500, 750, 1000)
 POLICIES_4 = ("GREEDY", "GREEDY-CIS", "GREEDY-NCIS", "G-NCIS-APPROX-1", "G-NCIS-APPROX-2")
-# The mean of a Poisson distribution, and how long announcements are discarded after a crawl, both in slots (1/R).
-DELAY = 6.0
-DISCARDED = 5.0
 NO_DELAY = "GREEDY-NCIS, no delay"
 
 Accuracies = Callable[[History, float, np.random.Generator], dict[str, float]]
@@ -65,78 +60,103 @@ def _of(*policies: str) -> Accuracies:
     return lambda history, horizon, rng: {name: crawl_by(name, history, horizon).freshness for name in policies}
 
 
-def _with_delay(history: History, horizon: float, rng: np.random.Generator) -> dict[str, float]:
-    """Run GREEDY-NCIS with prompt and with late announcements, and without those soon after a crawl."""
-    assert history.signal_rows is not None
-    assert history.signal_times is not None
-    times = history.signal_times + rng.poisson(DELAY, history.signal_times.size) / BANDWIDTH
-    by_time = np.lexsort((history.signal_rows, times))
-    late = replace(history, signal_rows=history.signal_rows[by_time], signal_times=times[by_time])
-    return {
-        "GREEDY": crawl_by("GREEDY", history, horizon).freshness,
-        NO_DELAY: crawl_by("GREEDY-NCIS", history, horizon).freshness,
-        "GREEDY-NCIS": crawl_by("GREEDY-NCIS", late, horizon).freshness,
-        # Announcements arrive at slots. Announcements until 5 slots after a crawl are discarded, from the 6th on none.
-        "GREEDY-NCIS-D": crawl_by("GREEDY-NCIS", late, horizon, signal_delay=(DISCARDED + 0.5) / BANDWIDTH).freshness,
-    }
-
-
-# -- the paper's claims about figures 2, 3, 4 and 8
-
-
 def _figure(
     number: int,
     title: str,
     instances: Instances,
     accuracies: Accuracies,
     against: tuple[str, ...],
-    pages: tuple[int, ...] = PAGES,
+    settings: Settings = SECTION_6,
     fixed: Mapping[str, str] | None = None,
 ) -> Figure:
     dots = Panel({"accuracy": "o"}, "policy", each="pages", levels=(BASELINE, NO_DELAY), axes={"xlabel": ""})
     words = {"bandwidth R": f"{BANDWIDTH:g}", **instances.words(), **(fixed or {})}
-    run, settings = _simulated(instances, accuracies, against), Settings(REPETITIONS, pages, HORIZON)
+    run = _simulated(instances, accuracies, against)
     return Figure(f"noisy-signals-{number}", PAPER, title, settings, run, drawn(dots), words)
+
+
+# -- figure 8: late announcements
+
+
+def _late(delay: float, discarded: float) -> Figure:
+    """Return the figure of announcements that come late; all times are in slots (1/R).
+
+    Parameters
+    ----------
+    delay : float
+        Mean of the Poisson distribution of delays.
+    discarded : float
+        How long after a crawl GREEDY-NCIS-D discards announcements.
+    """
+
+    def accuracies(history: History, horizon: float, rng: np.random.Generator) -> dict[str, float]:
+        assert history.signal_rows is not None
+        assert history.signal_times is not None
+        times = history.signal_times + rng.poisson(delay, history.signal_times.size) / BANDWIDTH
+        by_time = np.lexsort((history.signal_rows, times))
+        late = replace(history, signal_rows=history.signal_rows[by_time], signal_times=times[by_time])
+        # Announcements arrive at slots: half a slot more lets those of the last slot be discarded, and no others.
+        until = (discarded + 0.5) / BANDWIDTH
+        return {
+            "GREEDY": crawl_by("GREEDY", history, horizon).freshness,
+            NO_DELAY: crawl_by("GREEDY-NCIS", history, horizon).freshness,
+            "GREEDY-NCIS": crawl_by("GREEDY-NCIS", late, horizon).freshness,
+            "GREEDY-NCIS-D": crawl_by("GREEDY-NCIS", late, horizon, signal_delay=until).freshness,
+        }
+
+    title = "accuracy of GREEDY-NCIS and GREEDY-NCIS-D with late announcements"
+    words = {"delays": f"Poisson({delay:g}) slots", "discarded after a crawl for": f"{discarded:g} slots"}
+    return _figure(8, title, SIGNALS, accuracies, (BASELINE, NO_DELAY), fixed=words)
 
 
 # -- figure 5: what wrong numbers for precision and recall cost
 
-# Section 6.7: 5000 crawls a time step for 100,000 pages, 200 time steps, 10 repetitions.
-CRAWLS_PER_PAGE = 0.05
-CORRUPTIONS = (0.0, 0.1, 0.2)
 POLICIES_5 = ("GREEDY", "GREEDY-CIS+", "GREEDY-NCIS")
-# Pages that announce well: their number among all, and what they weigh (section 2: 26.4 % of the importance).
-LABELLED, LABELLED_WEIGHT = 0.05, 0.264
-# The paper's data cannot be had. The upper twentieths of these distributions begin at the thresholds of GREEDY-CIS+:
-# 0.7 and 0.6.
-PRECISION, RECALL = beta(1.5, 3.0), beta(1.0, 3.2)
-CHANGE_RATE, IMPORTANCE = lognormal(0.05, 1.5), lognormal(1.0, 1.0)
-# Draws that stand for the paper's histograms.
-_SAMPLE = 100_000
 LOST = "accuracy lost by corruption"
 
 
-def _draw_labelled(rng: np.random.Generator, n_pages: int, horizon: float) -> History:
-    """Draw pages, a twentieth of them with good announcements, and what happens to them."""
-    labelled = np.zeros(n_pages, bool)
-    labelled[rng.permutation(n_pages)[: round(LABELLED * n_pages)]] = True
-    precision, recall = (_split(rng, quality, labelled) for quality in (PRECISION, RECALL))
-    importance = IMPORTANCE.draw(rng, n_pages)
-    change_rate = CHANGE_RATE.draw(rng, n_pages)
-    if labelled.any() and not labelled.all():
-        odds = LABELLED_WEIGHT / (1.0 - LABELLED_WEIGHT)
-        importance[labelled] *= odds * importance[~labelled].sum() / importance[labelled].sum()
-    false = _false_signal_rate(change_rate, precision, recall)
-    return history_of(rng, importance, change_rate, recall, false, horizon)
+@dataclass(frozen=True)
+class LabelledPages:
+    """How pages are drawn of which a few announce well (section 6.7)."""
 
+    labelled: float  # the share of pages that announce well
+    weight: float  # their share of the importance
+    precision: Distribution
+    recall: Distribution
+    change_rate: Distribution
+    importance: Distribution
+    n_draws: int = 100_000  # stand for the paper's histograms
 
-def _split(rng: np.random.Generator, quality: Distribution, labelled: BoolArray) -> FloatArray:
-    """Draw from the highest twentieth for pages that are labelled, from all below it for the others."""
-    sample = np.sort(quality.draw(rng, _SAMPLE))
-    cut = round((1.0 - LABELLED) * _SAMPLE)
-    numbers: FloatArray = rng.choice(sample[:cut], labelled.size)
-    numbers[labelled] = rng.choice(sample[cut:], int(labelled.sum()))
-    return numbers
+    def words(self) -> dict[str, str]:
+        """Name the distribution of each quantity."""
+        return {
+            "precisions": self.precision.words,
+            "recalls": self.recall.words,
+            "highest twentieth": f"{self.labelled:.0%} of the pages with {self.weight:.1%} of the importance",
+            "change rates": self.change_rate.words,
+            "importances": self.importance.words,
+        }
+
+    def draw(self, rng: np.random.Generator, n_pages: int, horizon: float) -> History:
+        """Draw pages, and what happens to them."""
+        labelled = np.zeros(n_pages, bool)
+        labelled[rng.permutation(n_pages)[: round(self.labelled * n_pages)]] = True
+        precision, recall = (self._split(rng, quality, labelled) for quality in (self.precision, self.recall))
+        importance = self.importance.draw(rng, n_pages)
+        change_rate = self.change_rate.draw(rng, n_pages)
+        if labelled.any() and not labelled.all():
+            odds = self.weight / (1.0 - self.weight)
+            importance[labelled] *= odds * importance[~labelled].sum() / importance[labelled].sum()
+        false = _false_signal_rate(change_rate, precision, recall)
+        return history_of(rng, importance, change_rate, recall, false, horizon)
+
+    def _split(self, rng: np.random.Generator, quality: Distribution, labelled: BoolArray) -> FloatArray:
+        """Draw from the highest numbers for pages that are labelled, from all below them for the others."""
+        sample = np.sort(quality.draw(rng, self.n_draws))
+        cut = round((1.0 - self.labelled) * self.n_draws)
+        numbers: FloatArray = rng.choice(sample[:cut], labelled.size)
+        numbers[labelled] = rng.choice(sample[cut:], int(labelled.sum()))
+        return numbers
 
 
 def _false_signal_rate(change_rate: FloatArray, precision: FloatArray, recall: FloatArray) -> FloatArray:
@@ -161,27 +181,51 @@ def corrupted(history: History, share: float, noise: FloatArray) -> History:
     return replace(history, recall=recall, false_signal_rate=false)
 
 
-def _corruptions(settings: Settings, n_pages: int, rng: np.random.Generator, repetition: int) -> Numbers:
-    """Simulate every policy with every corruption on the same instance."""
-    history = _draw_labelled(rng, n_pages, settings.time)
-    noise = rng.random((2, n_pages))
-    found: dict[tuple[str, float], float] = {}
-    for share in CORRUPTIONS:
-        believed = corrupted(history, share, noise)
-        for policy in POLICIES_5:
-            # GREEDY knows of no announcements, so nothing that it knows is corrupted.
-            found[policy, share] = (
-                found[policy, CORRUPTIONS[0]]
-                if policy == "GREEDY" and share != CORRUPTIONS[0]
-                else crawl_by(policy, believed, settings.time, CRAWLS_PER_PAGE * n_pages).freshness
-            )
-    numbers: Numbers = {}
-    for (policy, share), accuracy in found.items():
-        numbers["accuracy", n_pages, share, policy] = accuracy
-        numbers["accuracy less GREEDY-NCIS", n_pages, share, policy] = accuracy - found["GREEDY-NCIS", share]
-        numbers[LOST, n_pages, share, policy] = found[policy, 0.0] - accuracy
-    return numbers
+def _corruption(pages: LabelledPages, shares: tuple[float, ...] = (0.0, 0.1, 0.2), crawls: float = 0.05) -> Figure:
+    """Return the figure of what corruption costs, by the share of noise in precision and recall; one share is 0.
 
+    `crawls` are those per page and time step: 5000 for 100,000 pages (section 6.7).
+    """
+
+    def measure(settings: Settings, n_pages: int, rng: np.random.Generator, repetition: int) -> Numbers:
+        history = pages.draw(rng, n_pages, settings.time)
+        noise = rng.random((2, n_pages))
+        # GREEDY knows of no announcements, so nothing that it knows is corrupted.
+        greedy = crawl_by("GREEDY", history, settings.time, crawls * n_pages).freshness
+        found: dict[tuple[str, float], float] = {}
+        for share in shares:
+            believed = corrupted(history, share, noise)
+            found["GREEDY", share] = greedy
+            for policy in POLICIES_5[1:]:
+                found[policy, share] = crawl_by(policy, believed, settings.time, crawls * n_pages).freshness
+        numbers: Numbers = {}
+        for (policy, share), accuracy in found.items():
+            numbers["accuracy", n_pages, share, policy] = accuracy
+            numbers["accuracy less GREEDY-NCIS", n_pages, share, policy] = accuracy - found["GREEDY-NCIS", share]
+            numbers[LOST, n_pages, share, policy] = found[policy, 0.0] - accuracy
+        return numbers
+
+    return Figure(
+        "noisy-signals-5",
+        PAPER,
+        "accuracy where precision and recall are known wrongly",
+        Settings(10, (100_000,), 200.0),
+        repeated(("pages", "corruption", "policy"), measure),
+        drawn(Panel({"accuracy": "o-"}, "corruption", ("policy",), each="pages")),
+        {"bandwidth R": f"{crawls:g} per page", "corruptions p": " ".join(map(str, shares)), **pages.words()},
+    )
+
+
+# Section 2: few pages are labelled, with 26.4 % of the importance. The paper's data cannot be had: the upper twentieths
+# of precision and recall begin at the thresholds of GREEDY-CIS+, 0.7 and 0.6.
+_LABELLED_PAGES = LabelledPages(
+    labelled=0.05,
+    weight=0.264,
+    precision=beta(1.5, 3.0),
+    recall=beta(1.0, 3.2),
+    change_rate=lognormal(0.05, 1.5),
+    importance=lognormal(1.0, 1.0),
+)
 
 FIGURES = (
     _figure(2, "accuracy of GREEDY and LDS without announcements", Instances(), _of("GREEDY", "LDS"), (BASELINE,)),
@@ -198,31 +242,8 @@ FIGURES = (
         SIGNALS,
         _of(*POLICIES_4),
         (BASELINE, "GREEDY", "GREEDY-NCIS"),
-        (*PAGES, 10000),
+        replace(SECTION_6, pages=(*SECTION_6.pages, 10_000)),
     ),
-    Figure(
-        "noisy-signals-5",
-        PAPER,
-        "accuracy where precision and recall are known wrongly",
-        Settings(10, (100_000,), 200.0),
-        repeated(("pages", "corruption", "policy"), _corruptions),
-        drawn(Panel({"accuracy": "o-"}, "corruption", ("policy",), each="pages")),
-        {
-            "bandwidth R": f"{CRAWLS_PER_PAGE:g} per page",
-            "corruptions p": " ".join(map(str, CORRUPTIONS)),
-            "precisions": PRECISION.words,
-            "recalls": RECALL.words,
-            "highest twentieth": f"{LABELLED:.0%} of the pages with {LABELLED_WEIGHT:.1%} of the importance",
-            "change rates": CHANGE_RATE.words,
-            "importances": IMPORTANCE.words,
-        },
-    ),
-    _figure(
-        8,
-        "accuracy of GREEDY-NCIS and GREEDY-NCIS-D with late announcements",
-        SIGNALS,
-        _with_delay,
-        (BASELINE, NO_DELAY),
-        fixed={"delays": f"Poisson({DELAY:g}) slots", "discarded after a crawl for": f"{DISCARDED:g} slots"},
-    ),
+    _corruption(_LABELLED_PAGES),
+    _late(delay=6.0, discarded=5.0),
 )

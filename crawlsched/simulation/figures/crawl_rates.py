@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,9 +16,8 @@ from crawlsched.simulation.figures.figure import Figure, Label, Numbers, Run, Se
 from crawlsched.simulation.figures.instances import (
     BANDWIDTH,
     BASELINE,
-    HORIZON,
     PAPER,
-    REPETITIONS,
+    SECTION_6,
     Instances,
     crawl_by,
     known,
@@ -30,17 +30,15 @@ from crawlsched.simulation.replaying import crawl
 
 __all__ = ["FIGURES", "accuracies"]
 
-# Figure 7's dots are from 10 problem instances.
-INSTANCES = 10
-# Which pages have many announcements, and which have hardly any.
-MANY, FEW = 0.9, 0.1
 RATE, RECALL, CHANGE_RATE = "crawl rate", "recall", "change rate"
 # In shares of all crawls.
 DISTANCE = "distance from the optimal rates"
 IDLE = "crawls of pages with many announcements that found no change"
 
 
-def _simulated(instances: Instances, policies: tuple[str, ...]) -> Run:
+def _simulated(instances: Instances, policies: tuple[str, ...], many: float = 0.9) -> Run:
+    """Crawl by each policy; pages have `many` announcements if at least this share of their changes is announced."""
+
     def measure(settings: Settings, n_pages: int, rng: np.random.Generator, repetition: int) -> Numbers:
         history = instances.draw(rng, n_pages, settings.time)
         change_rate, recall, _ = known(history)
@@ -52,7 +50,7 @@ def _simulated(instances: Instances, policies: tuple[str, ...]) -> Run:
             rates = np.bincount(done.rows, minlength=n_pages) / settings.time
             numbers |= dots(RATE, policy, rates)
             numbers[DISTANCE, n_pages, policy, "", ""] = float(np.abs(rates - best).sum() / best.sum())
-            idle = ~done.changed & (recall >= MANY)[done.rows]
+            idle = ~done.changed & (recall >= many)[done.rows]
             numbers[IDLE, n_pages, policy, "", ""] = float(idle.sum()) / done.rows.size
         return numbers
 
@@ -93,65 +91,82 @@ def _figure(
     number: int, title: str, instances: Instances, policies: tuple[str, ...], pages: tuple[int, ...], color: str = ""
 ) -> Figure:
     words = {"bandwidth R": f"{BANDWIDTH:g}", **instances.words()}
-    run, settings = _simulated(instances, policies), Settings(INSTANCES, pages, HORIZON)
+    # Figure 7's dots are from 10 problem instances.
+    run, settings = _simulated(instances, policies), replace(SECTION_6, repetitions=10, pages=pages)
     return Figure(f"noisy-signals-{number}", PAPER, title, settings, run, partial(_draw_dots, color), words)
 
 
 # -- figure 9: GREEDY finds its new optimum by itself when the bandwidth changes
 
-LOW, HIGH = 100.0, 150.0
-# The bandwidth rises at time 133 and falls at 266 of 400.
-RISE, FALL = 133 / 400, 266 / 400
-# Accuracy is taken over the time of the last 1000 crawls.
-CRAWLS = 1000
-STEPS = 400
+#: Bandwidths one after the other, and the share of the horizon at which each ends.
+Phases = Sequence[tuple[float, float]]
 CHANGING = "100, 150, 100"
-CURVES = {CHANGING: (LOW, HIGH, LOW), "100": (LOW,), "150": (HIGH,)}
+# The bandwidth rises at time 133 and falls at 266 of 400.
+CURVES: dict[str, Phases] = {
+    CHANGING: ((100.0, 133 / 400), (150.0, 266 / 400), (100.0, 1.0)),
+    "100": ((100.0, 1.0),),
+    "150": ((150.0, 1.0),),
+}
 ACCURACY, SETTLED = "accuracy", "settled accuracy less that at constant bandwidth"
 
 
-def _changing(settings: Settings, n_pages: int, rng: np.random.Generator, repetition: int) -> Numbers:
-    """Simulate the three curves on the same instance."""
-    horizon = settings.time
-    times = horizon * np.arange(1, STEPS + 1) / STEPS
-    history = Instances().draw(rng, n_pages, horizon)
-    curves = {name: accuracies(history, horizon, bandwidths, times) for name, bandwidths in CURVES.items()}
-    numbers: Numbers = {
-        (ACCURACY, n_pages, name, time): value
-        for name, curve in curves.items()
-        for time, value in zip(times.tolist(), curve.tolist(), strict=True)
-    }
-    for phase, same in enumerate(("100", "150", "100")):
-        begin, end = _phases(horizon)[phase]
-        last = (times > begin + 0.75 * (end - begin)) & (times <= end)
-        difference = float((curves[CHANGING] - curves[same])[last].mean())
-        numbers[SETTLED, n_pages, CHANGING, f"phase {phase + 1}"] = difference
-    return numbers
+def _changing(n_crawls: int, n_times: int) -> Figure:
+    """Return the figure of accuracies over the last `n_crawls`, drawn at `n_times`."""
+
+    def measure(settings: Settings, n_pages: int, rng: np.random.Generator, repetition: int) -> Numbers:
+        horizon = settings.time
+        times = horizon * np.arange(1, n_times + 1) / n_times
+        history = Instances().draw(rng, n_pages, horizon)
+        curves = {name: accuracies(history, horizon, phases, times, n_crawls) for name, phases in CURVES.items()}
+        numbers: Numbers = {
+            (ACCURACY, n_pages, name, time): value
+            for name, curve in curves.items()
+            for time, value in zip(times.tolist(), curve.tolist(), strict=True)
+        }
+        for phase, (begin, end, bandwidth) in enumerate(_spans(horizon, CURVES[CHANGING]), 1):
+            last = (times > begin + 0.75 * (end - begin)) & (times <= end)
+            difference = float((curves[CHANGING] - curves[f"{bandwidth:g}"])[last].mean())
+            numbers[SETTLED, n_pages, CHANGING, f"phase {phase}"] = difference
+        return numbers
+
+    return Figure(
+        "noisy-signals-9",
+        PAPER,
+        "accuracy of GREEDY over time when the bandwidth rises and falls",
+        replace(SECTION_6, pages=(1000,), horizon=400.0),
+        repeated(("pages", "bandwidth", "time"), measure),
+        drawn(Panel({ACCURACY: "-"}, "time", ("bandwidth",), each="pages")),
+        {
+            "bandwidth R": "100, from a third of the horizon 150, from two thirds 100",
+            "accuracy over": f"the last {n_crawls} crawls",
+            **Instances().words(),
+        },
+    )
 
 
-def _phases(horizon: float) -> list[tuple[float, float]]:
-    return [(0.0, RISE * horizon), (RISE * horizon, FALL * horizon), (FALL * horizon, horizon)]
+def _spans(horizon: float, phases: Phases) -> list[tuple[float, float, float]]:
+    ends = [share * horizon for _, share in phases]
+    return list(zip([0.0, *ends], ends, [bandwidth for bandwidth, _ in phases], strict=False))
 
 
-def accuracies(history: History, horizon: float, bandwidths: Sequence[float], times: FloatArray) -> FloatArray:
-    """Return the accuracy of GREEDY over the last 1000 crawls before each time; a bandwidth for each phase, or one."""
+def accuracies(history: History, horizon: float, phases: Phases, times: FloatArray, n_crawls: int = 1000) -> FloatArray:
+    """Return the accuracy of GREEDY over the last crawls before each time."""
     window = history.window(0.0, horizon)
-    arm, _ = make_arm(history, window, bandwidths[0], "greedy", "known", seed=0)
-    rows, crawled, _ = crawl(history, window, _slots(horizon, bandwidths), arm)
+    arm, _ = make_arm(history, window, phases[0][0], "greedy", "known", seed=0)
+    rows, crawled, _ = crawl(history, window, _slots(horizon, phases), arm)
     copies, begins, ends = fresh_spans(history, window, rows, crawled)
     weights = history.importance[copies]
-    # The window of the last 1000 crawls begins with the first of them; with fewer crawls, at the start.
-    earlier = crawled.searchsorted(times, side="right") - CRAWLS
+    # The window of the last crawls begins with the first of them; with fewer crawls, at the start.
+    earlier = crawled.searchsorted(times, side="right") - n_crawls
     since = np.where(earlier >= 0, crawled[np.maximum(earlier, 0)], 0.0)
     fresh = _fresh_until(times, begins, ends, weights) - _fresh_until(since, begins, ends, weights)
     shares: FloatArray = fresh / ((times - since) * history.importance.sum())
     return shares
 
 
-def _slots(horizon: float, bandwidths: Sequence[float]) -> Iterator[float]:
+def _slots(horizon: float, phases: Phases) -> Iterator[float]:
     """Give the times of the slots; nothing else changes with the bandwidth."""
-    phases = _phases(horizon) if len(bandwidths) > 1 else [(0.0, horizon)]
-    for (begin, end), bandwidth in zip(phases, bandwidths, strict=True):
+    for begin, end, bandwidth in _spans(horizon, phases):
         yield from slot_times(Window(begin, end, begin), bandwidth)
 
 
@@ -170,19 +185,7 @@ FIGURES = (
     _figure(
         7, "crawl rates of GREEDY and LDS by page, against the optimal ones", Instances(), ("GREEDY", "LDS"), (100, 500)
     ),
-    Figure(
-        "noisy-signals-9",
-        PAPER,
-        "accuracy of GREEDY over time when the bandwidth rises and falls",
-        Settings(REPETITIONS, (1000,), 400.0),
-        repeated(("pages", "bandwidth", "time"), _changing),
-        drawn(Panel({ACCURACY: "-"}, "time", ("bandwidth",), each="pages")),
-        {
-            "bandwidth R": "100, from a third of the horizon 150, from two thirds 100",
-            "accuracy over": f"the last {CRAWLS} crawls",
-            **Instances().words(),
-        },
-    ),
+    _changing(n_crawls=1000, n_times=400),
     _figure(
         12,
         "crawl rates of GREEDY and GREEDY-CIS by page, coloured by recall",

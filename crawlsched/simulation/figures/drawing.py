@@ -9,15 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from crawlsched.estimators.signal_fit import NORMAL_95
 from crawlsched.simulation.figures.figure import Label, Row, Table
 
 __all__ = ["Panel", "drawn"]
-
-# With more points than these, standard errors are a band around the curve.
-_MOST_BARS = 25
-_PANEL_INCHES = (4.2, 3.6)
-# 95 % of a normal distribution lie within this number of standard deviations.
-_WIDTH_95 = 1.96
 
 
 @dataclass(frozen=True)
@@ -34,6 +29,7 @@ class Panel:
     levels: tuple[Label, ...] = ()
     level: float | None = None  # a dotted horizontal line
     axes: Mapping[str, Any] = field(default_factory=dict)  # what ``axes.set`` takes
+    most_bars: int = 25  # with more points than these, standard errors are a band around the curve
 
     def split(self, table: Table) -> list[Panel]:
         """Return the panels that this one stands for."""
@@ -79,22 +75,25 @@ class Panel:
         errors = np.nan_to_num([row.standard_error for _, row in points])
         if self.spread:
             same = {label: table.label(rows[0], label) for label in self.lines}
-            errors = _WIDTH_95 * np.nan_to_num([row.mean for row in table.some(self.spread, **self.where, **same)])
-        bars = errors if errors.any() and len(points) <= _MOST_BARS else None
+            errors = NORMAL_95 * np.nan_to_num([row.mean for row in table.some(self.spread, **self.where, **same)])
+        bars = errors if errors.any() and len(points) <= self.most_bars else None
         line = axes.errorbar(places, means, bars, fmt=style, capsize=3, markersize=4, label=name or None)[0]
         if errors.any() and bars is None:
             color = line.get_color()
             axes.fill_between(places, means - errors, means + errors, color=color, alpha=0.2, linewidth=0)
 
 
-def drawn(*panels: Panel, columns: int = 3) -> Callable[[Table, Any], None]:
-    """Return how to draw panels from left to right in a number of columns; those with the same lines share a legend."""
+def drawn(*panels: Panel, columns: int = 3, width: float = 4.2, height: float = 3.6) -> Callable[[Table, Any], None]:
+    """Return how to draw panels from left to right in a number of columns, each of a size in inches.
+
+    Those with the same lines share a legend.
+    """
 
     def draw(table: Table, canvas: Any) -> None:
         some = [one for panel in panels for one in panel.split(table)]
         across = min(columns, len(some))
         down = ceil(len(some) / across)
-        canvas.set_size_inches(1 + _PANEL_INCHES[0] * across, 1 + _PANEL_INCHES[1] * down)
+        canvas.set_size_inches(1 + width * across, 1 + height * down)
         grid = canvas.subplots(down, across, squeeze=False).ravel()
         for axes, panel in zip(grid, some, strict=False):
             panel.draw(table, axes)

@@ -165,8 +165,6 @@ def _words(change_rate: float, crawl_rate: float) -> dict[str, str]:
 
 # -- figure 5, and 3 of the conference paper: what the step sizes do
 
-# Δ of the journal paper's figure.
-FAST = 500.0
 #: The estimator of a panel, and its parameters by their names.
 Choices = tuple[str, Steps]
 
@@ -220,10 +218,6 @@ def _step_sizes(
 
 # -- figure 1: an often edited page, from its history or one generated like it
 
-# Wikipedia's "Template talk: Did you know", April to August 2020: edits, and edits an hour.
-_CHANGES = 4043
-_CHANGE_RATE = 1.1098
-OFTEN, SELDOM = 0.5, 0.1
 _QUANTILES = np.arange(0.02, 1.0, 0.02)
 _QUANTILE = "quantile of the times between changes"
 EDITED_STEPS: Steps = {
@@ -235,14 +229,14 @@ EDITED_STEPS: Steps = {
 }
 
 
-def _traces(settings: Settings) -> tuple[list[FloatArray], float]:
+def _traces(settings: Settings, n_changes: int, change_rate: float) -> tuple[list[FloatArray], float]:
     """Return a page's changes in each repetition, hours, and their rate.
 
     They are the history of the page that changes most in a file; without one, a history is generated for each.
     """
     if settings.history is None:
-        drawn_times = [np.cumsum(rng.exponential(1 / _CHANGE_RATE, _CHANGES)) for rng in generators(settings)]
-        return drawn_times, _CHANGE_RATE
+        drawn_times = [np.cumsum(rng.exponential(1 / change_rate, n_changes)) for rng in generators(settings)]
+        return drawn_times, change_rate
     pages, times = read_changes(settings.history)
     if not pages.size:
         raise SimulationError(f"{settings.history} must hold changes (page,time) of a page, but there are none.")
@@ -270,17 +264,55 @@ def _visit(traces: list[FloatArray], settings: Settings, crawl_rate: float, case
     return elapsed, changed, number
 
 
-def _edited_page(settings: Settings, progress: Progress) -> Table:
-    traces, change_rate = _traces(settings)
-    rows = _quantile_rows(traces, change_rate)
-    for case, rate in enumerate((OFTEN, SELDOM), 1):
-        crawl_rate = rate * change_rate / _CHANGE_RATE
-        visits = _visit(traces, settings, crawl_rate, case)
-        marks = marks_up_to(visits[0].shape[1])
-        banks = {name: bank(name, settings.repetitions, crawl_rate, steps) for name, steps in EDITED_STEPS.items()}
-        rows += error_rows(follow(banks, visits, marks), change_rate, marks, (rate,))
-        progress(case, 2)
-    return Table(("p", "visits", "estimator"), tuple(rows))
+def _edited_page(n_changes: int, edit_rate: float, crawl_rates: tuple[float, float]) -> Figure:
+    """Return the figure of a page that was edited so many times, so often an hour, and is visited often or seldom."""
+
+    def run(settings: Settings, progress: Progress) -> Table:
+        traces, change_rate = _traces(settings, n_changes, edit_rate)
+        rows = _quantile_rows(traces, change_rate)
+        for case, rate in enumerate(crawl_rates, 1):
+            crawl_rate = rate * change_rate / edit_rate
+            visits = _visit(traces, settings, crawl_rate, case)
+            marks = marks_up_to(visits[0].shape[1])
+            banks = {name: bank(name, settings.repetitions, crawl_rate, steps) for name, steps in EDITED_STEPS.items()}
+            rows += error_rows(follow(banks, visits, marks), change_rate, marks, (rate,))
+            progress(case, 2)
+        return Table(("p", "visits", "estimator"), tuple(rows))
+
+    quantiles = Panel(
+        {TRAJECTORY: "o"},
+        "visits",
+        where={"p": ""},
+        axes={"title": "(a) Q-Q", "xlabel": "exponential quantile, hours", "ylabel": "quantile of the changes, hours"},
+    )
+    panels = [
+        Panel(
+            {TRAJECTORY: "-"},
+            "visits",
+            ("estimator",),
+            where={"p": rate},
+            axes={
+                "title": f"({letter}) p = {rate}, one run",
+                "ylabel": "changes an hour",
+                "ylim": (0, 2.5 * edit_rate),
+            },
+        )
+        for letter, rate in zip("bc", crawl_rates, strict=True)
+    ]
+    return Figure(
+        "online-estimators-1",
+        JOURNAL,
+        "estimators on a page that is edited often",
+        Settings(100),
+        run,
+        drawn(quantiles, *panels),
+        {
+            "history": f"{n_changes} changes at {edit_rate} an hour, unless one is given",
+            "crawl rates p": "0.5 and 0.1 an hour (0.45 and 0.09 of the change rate of a given history)",
+            **words_of(EDITED_STEPS),
+        },
+        takes_history=True,
+    )
 
 
 def _quantile_rows(traces: list[FloatArray], change_rate: float) -> list[Row]:
@@ -295,49 +327,21 @@ def _quantile_rows(traces: list[FloatArray], change_rate: float) -> list[Row]:
     return [*summarize(measured), *rows]
 
 
-_QUANTILE_AXES = {
-    "title": "(a) Q-Q",
-    "xlabel": "exponential quantile, hours",
-    "ylabel": "quantile of the changes, hours",
-}
-_EDITED_PANELS = [
-    Panel(
-        {TRAJECTORY: "-"},
-        "visits",
-        ("estimator",),
-        where={"p": rate},
-        axes={"title": f"({letter}) p = {rate}, one run", "ylabel": "changes an hour", "ylim": (0, 2.5 * _CHANGE_RATE)},
-    )
-    for letter, rate in (("b", OFTEN), ("c", SELDOM))
-]
-
 _PAPERS_STEPS: Steps = {"Naive": {}, "MLE": {}, "LLN": {"alpha": 1.0}, "SA": {"eta": 0.75}}
 _RARE_STEPS: Steps = {"LLN": {"alpha": 1.0}, "SA": {"eta": 0.8}, "SAM": {"eta": 0.8, "beta": 0.5}}
 
 FIGURES = (
-    Figure(
-        "online-estimators-1",
-        JOURNAL,
-        "estimators on a page that is edited often",
-        Settings(100),
-        _edited_page,
-        drawn(Panel({TRAJECTORY: "o"}, "visits", where={"p": ""}, axes=_QUANTILE_AXES), *_EDITED_PANELS),
-        {
-            "history": f"{_CHANGES} changes at {_CHANGE_RATE} an hour, unless one is given",
-            "crawl rates p": "0.5 and 0.1 an hour (0.45 and 0.09 of the change rate of a given history)",
-            **words_of(EDITED_STEPS),
-        },
-        takes_history=True,
-    ),
+    # Wikipedia's "Template talk: Did you know", April to August 2020.
+    _edited_page(n_changes=4043, edit_rate=1.1098, crawl_rates=(0.5, 0.1)),
     _comparison(
         "online-estimators-2", JOURNAL, (5.0, 3.0), {**_PAPERS_STEPS, "SAM": {"eta": 1.3, "beta": 0.75}}, (500, 100)
     ),
-    _comparison("online-estimators-3", JOURNAL, (FAST, 3.0), _RARE_STEPS, (1000, 100)),
-    _comparison("online-estimators-4", JOURNAL, (FAST, 50.0), _RARE_STEPS, (1000, 100)),
+    _comparison("online-estimators-3", JOURNAL, (500.0, 3.0), _RARE_STEPS, (1000, 100)),
+    _comparison("online-estimators-4", JOURNAL, (500.0, 50.0), _RARE_STEPS, (1000, 100)),
     _step_sizes(
         "online-estimators-5",
         JOURNAL,
-        (FAST, 10.0),
+        (500.0, 10.0),
         {
             "a": _ALPHAS,
             "b": _ETAS,

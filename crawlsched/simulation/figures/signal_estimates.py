@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -13,16 +14,13 @@ from crawlsched.crawl_value import greedy_ncis
 from crawlsched.estimators import SignalFit, SignalQuality
 from crawlsched.simulation.figures.drawing import Panel, drawn
 from crawlsched.simulation.figures.figure import Figure, Numbers, Settings, repeated
-from crawlsched.simulation.figures.instances import PAPER, REPETITIONS, poisson_events, uniform
+from crawlsched.simulation.figures.instances import PAPER, SECTION_6, poisson_events, uniform
 
 __all__ = ["FIGURES", "visits"]
 
 # Appendix E.
 QUALITY = uniform(0.2, 0.95)
 CHANGE_INTERVAL = uniform(2.0, 20.0)
-HORIZON = 100_000.0
-# Crawls by changes: "between four times to one quarter of the change rate".
-RELATIVE_RATES = (4.0, 2.0, 1.0, 0.5, 0.25)
 MEASURES = ("precision", "recall")
 BIAS, SIZE, TRUE, ESTIMATE = "error", "absolute error", "true value", "estimate"
 
@@ -65,7 +63,10 @@ def _estimate(fit: Fit, settings: Settings, relative: float, rng: np.random.Gene
     return numbers
 
 
-def _figure(number: int, title: str, fit: Fit) -> Figure:
+def _figure(
+    number: int, title: str, fit: Fit, relative_rates: tuple[float, ...] = (4.0, 2.0, 1.0, 0.5, 0.25)
+) -> Figure:
+    """Return the figure of a fit, by crawls per change: "between four times to one quarter of the change rate"."""
     styles = {TRUE: "x", ESTIMATE: ".", BIAS: "ko"}
     panels = [
         Panel(styles, "crawls per change", where={"measure": name}, level=0.0, axes={"title": name})
@@ -75,52 +76,54 @@ def _figure(number: int, title: str, fit: Fit) -> Figure:
         f"noisy-signals-{number}",
         PAPER,
         title,
-        Settings(REPETITIONS, horizon=HORIZON),
-        repeated(("crawls per change", "measure", "repetition"), partial(_estimate, fit), RELATIVE_RATES),
+        replace(SECTION_6, pages=(), horizon=100_000.0),
+        repeated(("crawls per change", "measure", "repetition"), partial(_estimate, fit), relative_rates),
         drawn(*panels),
         {
             "precision and recall": QUALITY.words,
             "time between changes": CHANGE_INTERVAL.words,
-            "crawls per change": " ".join(f"{relative:g}" for relative in RELATIVE_RATES),
+            "crawls per change": " ".join(f"{relative:g}" for relative in relative_rates),
         },
     )
 
 
 # -- figure 6: the crawl value, and what is left of it with the first terms of its sum
 
-# The paper does not say which page it is: this one is of section 6.6, with the lowest rate of false announcements.
-CHANGE_RATE, RECALL, FALSE_SIGNAL_RATE = 0.5, 0.5, 0.1
-STEPS = 200
 VALUE, EXACT, LIMIT = "crawl value", "exact", "asymptotic value"
 TERMS = {"1 term": 1, "2 terms": 2, "3 terms": 3}
 
 
-def _value(settings: Settings, case: None, rng: np.random.Generator, repetition: int) -> Numbers:
-    """Evaluate the crawl value and its approximations; nothing is random."""
-    # Effective elapsed time: without announcements it is the elapsed time.
-    elapsed = np.append(np.linspace(0.0, settings.time, STEPS + 1), np.inf)
-    numbers: Numbers = {(VALUE, LIMIT, np.inf): 1.0 / CHANGE_RATE}
-    for name, terms in {EXACT: None, **TERMS}.items():
-        values = greedy_ncis(elapsed, 0, CHANGE_RATE, RECALL, FALSE_SIGNAL_RATE, max_terms=terms)
-        numbers |= {(VALUE, name, x): value for x, value in zip(elapsed.tolist(), values.tolist(), strict=True)}
-    return numbers
+def _first_terms(change_rate: float, recall: float, false_signal_rate: float, n_steps: int = 200) -> Figure:
+    """Return the figure of the crawl value of a page with these rates, and of its approximations; nothing is random."""
 
+    def measure(settings: Settings, case: None, rng: np.random.Generator, repetition: int) -> Numbers:
+        # Effective elapsed time: without announcements it is the elapsed time.
+        elapsed = np.append(np.linspace(0.0, settings.time, n_steps + 1), np.inf)
+        numbers: Numbers = {(VALUE, LIMIT, np.inf): 1.0 / change_rate}
+        for name, terms in {EXACT: None, **TERMS}.items():
+            values = greedy_ncis(elapsed, 0, change_rate, recall, false_signal_rate, max_terms=terms)
+            numbers |= {(VALUE, name, x): value for x, value in zip(elapsed.tolist(), values.tolist(), strict=True)}
+        return numbers
 
-FIGURES = (
-    Figure(
+    return Figure(
         "noisy-signals-6",
         PAPER,
         "the crawl value with announcements, exact and with its first terms",
         Settings(1, horizon=20.0),
-        repeated(("function", "effective elapsed time"), _value, [None]),
+        repeated(("function", "effective elapsed time"), measure, [None]),
         drawn(Panel({VALUE: "-"}, "effective elapsed time", ("function",))),
         {
-            "change rate": f"{CHANGE_RATE:g}",
-            "recall": f"{RECALL:g}",
-            "false signal rate": f"{FALSE_SIGNAL_RATE:g}",
+            "change rate": f"{change_rate:g}",
+            "recall": f"{recall:g}",
+            "false signal rate": f"{false_signal_rate:g}",
             "importance": "1",
         },
-    ),
+    )
+
+
+FIGURES = (
+    # The paper does not say which page it is: this one is of section 6.6, with the lowest rate of false announcements.
+    _first_terms(change_rate=0.5, recall=0.5, false_signal_rate=0.1),
     _figure(10, "bias of precision and recall as counted interval by interval", SignalQuality.fit_naive),
     _figure(
         11, "bias of precision and recall as fitted by maximum likelihood", partial(SignalQuality.fit, interval=False)

@@ -5,7 +5,6 @@ import sys
 import pytest
 
 import crawlsched
-from crawlsched.cli import parsing
 from crawlsched.cli.parsing import shown_progress
 from crawlsched.jobs.importing import Requests
 from tests import children
@@ -26,10 +25,9 @@ def test_a_run_that_is_soon_done_shows_nothing(capsys: pytest.CaptureFixture[str
     assert capsys.readouterr() == ("", "")
 
 
-def test_lines_say_how_far_a_run_has_come(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lines_say_how_far_a_run_has_come(capsys: pytest.CaptureFixture[str]) -> None:
     """How much is done, and about how long the rest takes; neither at the start nor at the end."""
-    monkeypatch.setattr(parsing, "_FIRST", 0.0)
-    move = shown_progress("figure")
+    move = shown_progress("figure", first=0.0)
     for done in range(3):
         move(done, 2)
     out, err = capsys.readouterr()

@@ -333,8 +333,8 @@ class SmallLimits(Histories):
         super().__init__()
         self.limits = pytest.MonkeyPatch()
         self.limits.setattr(due_times, "_MOST_SOON", 16)
-        self.limits.setattr(due_times, "_ROWS_AT_ONCE", 32)
-        for name, limit in (("_FEWEST", 4), ("_AT_ONCE", 64), ("_MOST", 128)):
+        self.limits.setattr(due_times, "ROWS_AT_ONCE", 32)
+        for name, limit in (("_FEWEST", 4), ("AT_ONCE", 64), ("_MOST", 128)):
             self.limits.setattr(filing, name, limit)
 
     def teardown(self) -> None:

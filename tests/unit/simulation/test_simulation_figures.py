@@ -81,9 +81,9 @@ def test_a_changing_bandwidth_takes_effect_at_once() -> None:
     """Before the first change nothing differs; after it there is half as much again."""
     history = Instances().draw(np.random.default_rng(8), 30, 40.0)
     times = np.linspace(1.0, 40.0, 40)
-    always = crawl_rates.accuracies(history, 40.0, (100.0,), times)
-    changing = crawl_rates.accuracies(history, 40.0, (100.0, 150.0, 100.0), times)
-    before = times <= crawl_rates.RISE * 40.0
+    always = crawl_rates.accuracies(history, 40.0, [(100.0, 1.0)], times)
+    changing = crawl_rates.accuracies(history, 40.0, [(100.0, 0.3), (150.0, 0.7), (100.0, 1.0)], times)
+    before = times <= 12.0
     assert changing[before] == pytest.approx(always[before], rel=1e-12)
-    between = (times > crawl_rates.RISE * 40.0 + 7.0) & (times <= crawl_rates.FALL * 40.0)
+    between = (times > 19.0) & (times <= 28.0)
     assert (changing[between] > always[between]).all()
