@@ -121,7 +121,7 @@ class LongWork:
     --------
     >>> work = LongWork(clock=lambda: 0.0, is_open=lambda: True, has_room=lambda: True)
     >>> work.add(iter([None]))
-    >>> work.go_on(0.001), work.has_work
+    >>> work.go_on(), work.has_work
     (False, False)
     """
 

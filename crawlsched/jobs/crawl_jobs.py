@@ -134,10 +134,8 @@ class CrawlJobs:
         self._began_at = self._refresher.clock()
         self._scheduler = _scheduler()
         _EXECUTOR_LOGGER.disabled = False
-        self._every(timedelta(seconds=min(self._settings.source_interval / 10, 1.0)), self.poll_sitemaps)
         # A pass by cron ends within the hour.
         self._every(timedelta(hours=1), self.prune, first=timedelta(minutes=1))
-        self._refresher.sources.mark_due(self._refresher.clock())
         if self._figures is not None:
             self._every(timedelta(minutes=1), self.sample)
         self._scheduler.start()
@@ -185,10 +183,6 @@ class CrawlJobs:
             logger.error("No plan could be made, so the last one stands: %s", error)
         finally:
             self._replan_later()
-
-    async def poll_sitemaps(self) -> None:
-        """Put the sitemaps whose time has come in line for a slot."""
-        self._refresher.sources.mark_due(self._refresher.clock())
 
     async def sample(self) -> None:
         """Take the figures of this minute."""
