@@ -24,12 +24,13 @@ from crawlsched.crawl.page_requests import (
 from crawlsched.crawl.request_templates import RequestTemplate, handed, has_credentials, meta_of, named
 from crawlsched.crawl.run import Starts
 from crawlsched.crawl.shard import Shard
-from crawlsched.crawl.side_thread import READ_AT_ONCE, STEP
+from crawlsched.crawl.side_thread import STEP
 from crawlsched.crawl.sources import POLLED_KINDS
 from crawlsched.pages import NEW
 from crawlsched.pages.marks import AWAITED, BY_START, NEWS, RECRAWL, START, STATED
 from crawlsched.pages.variants import MOST_OF_A_URL, asked_variant, variant_fingerprint
 from crawlsched.store import Source, host_of
+from crawlsched.store.rows import ROWS_AT_ONCE
 
 __all__ = ["Admission", "checked"]
 
@@ -261,7 +262,7 @@ class Admission:
         def read(after: int) -> None:
             collection.aside.run(
                 f"reading pages for CRAWLSCHED_IMPORTANCE ({shard.number})",
-                lambda: shard.store.reader.pages_to_weigh(after, READ_AT_ONCE, stated=bool(rules)),
+                lambda: shard.store.reader.pages_to_weigh(after, ROWS_AT_ONCE, stated=bool(rules)),
                 lambda found: add_work(weigh(found)),
             )
 
@@ -281,7 +282,7 @@ class Admission:
                 if open_ones:
                     self.weigh([row[0] for row in open_ones], importance, clock(), stated=False)
                 yield
-            if len(found) == READ_AT_ONCE:
+            if len(found) == ROWS_AT_ONCE:
                 read(found[-1][0])
 
         read(-1)

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crawlsched.crawl.recipe_choice import matcher
-from crawlsched.crawl.side_thread import READ_AT_ONCE
 from crawlsched.settings.page_rules import PageRule
 from crawlsched.store import Store
+from crawlsched.store.rows import ROWS_AT_ONCE
 
 __all__ = ["PageRules"]
 
@@ -70,7 +70,7 @@ class PageRules:
     def count_known(self, store: Store) -> Iterator[None]:
         """Count the stored pages of each rule, which count in `n` already, if any rule has a limit."""
         after = -1
-        while min(self._of_rules) < inf and (rows := store.reader.pages_to_weigh(after, READ_AT_ONCE, stated=True)):
+        while min(self._of_rules) < inf and (rows := store.reader.pages_to_weigh(after, ROWS_AT_ONCE, stated=True)):
             numbers = self.numbers([url for _, url, _, _ in rows])
             self._n_of_rules += np.bincount(numbers, minlength=len(self._of_rules))  # type: ignore[arg-type]
             after = rows[-1][0]

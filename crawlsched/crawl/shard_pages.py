@@ -14,7 +14,7 @@ from crawlsched.change_signals import FurtherRow
 from crawlsched.crawl.collection import Collection
 from crawlsched.crawl.request_templates import without_credentials
 from crawlsched.crawl.shard import Shard
-from crawlsched.crawl.side_thread import READ_AT_ONCE, give_memory_back
+from crawlsched.crawl.side_thread import give_memory_back
 from crawlsched.pages.marks import RECRAWL, RUN_ONLY
 from crawlsched.pages.page_index import PageIndex
 from crawlsched.pages.variants import variant_fingerprint
@@ -22,6 +22,7 @@ from crawlsched.planner import Plan
 from crawlsched.store import Host, Source, Store
 from crawlsched.store.loading import sound_pages
 from crawlsched.store.records import last_plan
+from crawlsched.store.rows import ROWS_AT_ONCE
 
 __all__ = ["MOVED_AT_ONCE", "ShardPages", "StoredShard"]
 
@@ -83,7 +84,7 @@ class ShardPages:
         if not self._collection.settings.keep_credentials:
             store.forgetting.rewrite_templates(without_credentials)
         found = store.load(
-            at_once or READ_AT_ONCE,
+            at_once or ROWS_AT_ONCE,
             host_number=self._hosts.number,
             grid=self._planner.grid,
             n_rates=len(self._planner.posterior.rates),
@@ -263,8 +264,8 @@ class ShardPages:
             logger.warning("%d pages differ from others by CRAWLSCHED_IGNORE_PARAMETERS only: they go.", same.size)
             numbers = self._collection.numbers.of(same)
             self._collection.aside.run("deleting what is the same page", lambda: shard.store.forgetting.delete(numbers))
-        for start in range(0, first.size, READ_AT_ONCE):
-            some = first[start : start + READ_AT_ONCE]
+        for start in range(0, first.size, ROWS_AT_ONCE):
+            some = first[start : start + ROWS_AT_ONCE]
             yield keys[some], pages[some]
 
     def _plan_of(self, stored: StoredShard) -> Plan | None:

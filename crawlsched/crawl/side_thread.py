@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from crawlsched.crawl.guard import Guard
 
-__all__ = ["READ_AT_ONCE", "SLICE", "STEP", "Aside", "LongWork", "give_memory_back", "share_one_heap"]
+__all__ = ["SLICE", "STEP", "Aside", "LongWork", "give_memory_back", "share_one_heap"]
 
 logger = logging.getLogger(__name__)
 
@@ -23,8 +23,6 @@ logger = logging.getLogger(__name__)
 SLICE = 0.002
 #: Things that one step of it works off: of 50 microseconds each, they are done within a millisecond.
 STEP = 16
-#: Rows of the database that another thread reads, writes or deletes at once.
-READ_AT_ONCE = 5_000
 
 _T = TypeVar("_T")
 _Job = tuple[Future[Any], Callable[[], Any]]

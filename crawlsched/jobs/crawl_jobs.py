@@ -21,7 +21,7 @@ from crawlsched.change_signals import newest_of_each
 from crawlsched.crawl.figures import Figures
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.shard import Shard, Shards
-from crawlsched.crawl.side_thread import READ_AT_ONCE, SLICE, give_memory_back
+from crawlsched.crawl.side_thread import SLICE, give_memory_back
 from crawlsched.exceptions import CollectionInUse, CrawlschedError
 from crawlsched.pages.pages import counted, counted_in_parts
 from crawlsched.planner import Plan, Planner, Snapshot, plan
@@ -29,6 +29,7 @@ from crawlsched.planner.sampling import snapshot_in_parts
 from crawlsched.scrapy_versions import is_asyncio_available, run_in_thread
 from crawlsched.store import Store
 from crawlsched.store.records import save_plan, thin_samples
+from crawlsched.store.rows import ROWS_AT_ONCE
 
 __all__ = ["CrawlJobs", "plan_now"]
 
@@ -111,7 +112,7 @@ def _placed(read: Sequence[tuple[Shard, Visits]], planner: Planner, shards: Shar
 def _prune(store: Store, before: float) -> int:
     """Delete the observations made before this time, some at once; return how many."""
     deleted = 0
-    while n := store.forgetting.prune(before, READ_AT_ONCE):
+    while n := store.forgetting.prune(before, ROWS_AT_ONCE):
         deleted += n
     if deleted:
         logger.info("%d old observations were deleted.", deleted)

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crawlsched.crawl.hosts import Hosts
-from crawlsched.crawl.side_thread import READ_AT_ONCE
 from crawlsched.estimators import Posterior
 from crawlsched.jobs.stored_planners import newest_plan
 from crawlsched.planner import Planner, readable
@@ -22,6 +21,7 @@ from crawlsched.planner.from_settings import planner_for
 from crawlsched.planner.knowledge import RENEWAL
 from crawlsched.settings import Settings
 from crawlsched.store import Batch, Outcome, Store
+from crawlsched.store.rows import ROWS_AT_ONCE
 
 __all__ = ["Part", "PartResult", "learn", "refit"]
 
@@ -138,9 +138,9 @@ def refit(stores: Sequence[Store], settings: Settings, executor: Executor, now: 
     # Functions of the settings do not travel, and nothing here asks what a page is worth.
     plain = replace(settings, importance=None)
     parts = (
-        (store, Part(store.database.text, store.name, store.key[0], first, first + READ_AT_ONCE - 1, plain, now))
+        (store, Part(store.database.text, store.name, store.key[0], first, first + ROWS_AT_ONCE - 1, plain, now))
         for store in stores
-        for first in range(0, store.reader.next_page(), READ_AT_ONCE)
+        for first in range(0, store.reader.next_page(), ROWS_AT_ONCE)
     )
     under_way: dict[Future[PartResult], Store] = {}
     while True:

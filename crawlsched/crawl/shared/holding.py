@@ -10,11 +10,12 @@ from crawlsched.crawl.shard import Shard
 from crawlsched.crawl.shard_pages import MOVED_AT_ONCE, StoredShard
 from crawlsched.crawl.shared.inbox import Inbox
 from crawlsched.crawl.shared.membership import HANDED_OVER_AT_ONCE, Membership
-from crawlsched.crawl.side_thread import READ_AT_ONCE, Aside, give_memory_back
+from crawlsched.crawl.side_thread import Aside, give_memory_back
 from crawlsched.sharing import LEASE
 from crawlsched.showing import in_words
 from crawlsched.store import Outgoing
 from crawlsched.store.members import SharedCollection
+from crawlsched.store.rows import ROWS_AT_ONCE
 
 __all__ = ["Holding"]
 
@@ -56,7 +57,7 @@ class Holding:
             for shard, epoch in sorted(claimed.items()):
                 if self._refresher.clock() >= until:
                     break  # the rest is loaded beside the crawl, and others may have some of it
-                for _ in self._taking_in(shard, epoch, self._read(shard, epoch, READ_AT_ONCE)):
+                for _ in self._taking_in(shard, epoch, self._read(shard, epoch, ROWS_AT_ONCE)):
                     pass
             membership.renewed.clear()
             membership.renewed.wait(LEASE)
