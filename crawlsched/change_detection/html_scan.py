@@ -40,8 +40,8 @@ _CLOSERS = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in 
 _NO_TAG = re.compile(
     r"<!--(?:-?>|.*?(?:--!?>|\Z))|<(?:[!?]|/(?![a-zA-Z]))[^>]*+>?|(?P<text>(?:<(?![a-zA-Z/!?])[^<]*+)++)", re.DOTALL
 )
-# A comment, and what no reader sees.
-_UNSEEN_PART = re.compile(rf"<(?:!--|(({'|'.join(sorted(_UNSEEN))})(?=[\s/>]){_WITHIN})>?)", re.IGNORECASE)
+# A comment, and what holds no tags.
+_PART_WITHOUT_TAGS = re.compile(rf"<(?:!--|(({'|'.join(sorted(_CLOSERS))})(?=[\s/>]){_WITHIN})>?)", re.IGNORECASE)
 # Where tags are not read one by one: those that can say something to readers or programs, and any.
 _TELLING_TAG = re.compile(rf"<((?i:s|del|strike)(?=>)|[a-zA-Z][^\s/>]*+[\s/]{_WITHIN})(?:>|\Z)")
 _ANY_TAG = re.compile(rf"<[a-zA-Z/!?]{_WITHIN}>?")
@@ -241,21 +241,22 @@ def skimmed(markup: str) -> tuple[str, list[str], list[tuple[str, str]]]:
     scripts: list[tuple[str, str]] = []
     without_end: set[str] = set()
     position = 0
-    while found := _UNSEEN_PART.search(markup, position):
+    while found := _PART_WITHOUT_TAGS.search(markup, position):
         pieces.append(markup[position : found.start()])
         position = found.end()
         name = (found[2] or "").lower()
         if not name:  # a comment
             position = _NO_TAG.match(markup, found.start()).end()  # type: ignore[union-attr]  # it matches all there is
             continue
-        if name != "script":
-            pieces.append(found[0])
+        held = ""
         if name not in without_end and "shadowroot" not in found[1].lower():
             if closer := _CLOSERS[name].search(markup, position):
-                if name == "script":
-                    scripts.append((found[1], markup[position : closer.start()]))
-                position = closer.start()
+                held, position = markup[position : closer.start()], closer.start()
             else:
                 without_end.add(name)
+        if name == "script":
+            scripts += [(found[1], held)] if held else []
+        else:
+            pieces += found[0], held.replace("<", "&lt;") if name in _TEXT_ONLY else ""
     seen = "".join([*pieces, markup[position:]])
     return normalised(_ANY_TAG.sub(" ", seen)), _TELLING_TAG.findall(seen), scripts
