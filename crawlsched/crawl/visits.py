@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import logging
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -182,11 +182,20 @@ class VisitEnds:
     one_pass: OnePass | None
 
     def __post_init__(self) -> None:
+        #: Visits whose requests are gone, as those of redirects that another component has refused.
+        self.lost = deque[int]()
         self._planner, self._count = self.collection.planner, self.collection.count
         planner = self._planner
         self._leave = {Outcome.GONE: planner.gone, Outcome.REFUSED: planner.refused, Outcome.MOVED: planner.moved}
 
     # -- visits without a response
+
+    def end_lost(self, now: float) -> None:
+        """End the visits of which no request is left."""
+        while self.lost:
+            if (visit := self.visits.get(token := self.lost.popleft())) is not None:
+                self.resolve(visit, Outcome.DROPPED, now)
+                self.book.failed(token, now)
 
     def resolve(self, visit: Visit, outcome: Outcome, now: float) -> None:
         """A visit ended without a response: the page is tried again later, ever more rarely."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from crawlsched.change_signals.collected import Limits
 from crawlsched.change_signals.problems import MAX_EXAMPLE
-from crawlsched.crawl.pings import note_subscription, pinged
+from crawlsched.crawl.pings import pinged
 from crawlsched.crawl.sources import POLLED_KINDS
 from crawlsched.crawl.subscriptions import subscription_of
 from crawlsched.exceptions import CrawlschedError, require_aiohttp
@@ -198,19 +198,11 @@ class Receiver:
         if mode == "denied":
             reason = request.query.get("hub.reason", "?")[:MAX_EXAMPLE]
             logger.warning("The hub of %s denies the subscription: %r", topic, reason)
-            note_subscription(self._refresher, source.source, subscription_of(source).refuse(self._refresher.clock()))
             return web.Response(status=200)
-        # A stranger who knows the callback must not be able to end a subscription. A subscription made by hand leaves
-        # no record of the question: the token alone shows that somebody asked.
-        receiver = self._refresher.settings.receiver
-        by_hand = mode == "subscribe" and (receiver is None or receiver.url is None)
-        is_ours = by_hand or (mode != "" and subscription_of(source).asked == mode)
-        if not is_ours or request.query.get("hub.topic") not in (topic, source.url) or not challenge:
+        # The token shows that somebody here asked for it, and nobody here ever ends a subscription.
+        if mode != "subscribe" or request.query.get("hub.topic") not in (topic, source.url) or not challenge:
             raise PingRefused(404, "This was not asked for.")
-        lease = _seconds(request.query.get("hub.lease_seconds"))
-        self._refresher.count(f"crawlsched/websub/{mode}d")
-        confirmed = subscription_of(source).confirm(topic, lease, self._refresher.clock())
-        note_subscription(self._refresher, source.source, confirmed)
+        self._refresher.count("crawlsched/websub/subscribed")
         return web.Response(text=challenge)
 
     async def _notified(self, request: web.Request) -> web.Response:
@@ -234,10 +226,6 @@ class Receiver:
             raise PingRefused(403, WRONG_SIGNATURE)
         self._refresher.polls.poll_soon(source.source, self._refresher.clock())
         return web.Response(status=202)
-
-
-def _seconds(text: str | None) -> float | None:
-    return float(text) if text and text.isascii() and text.isdigit() and len(text) <= 9 else None
 
 
 def _is_ours(record: logging.LogRecord) -> bool:
