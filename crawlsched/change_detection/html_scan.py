@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 from html import unescape
+from io import StringIO
 from typing import Any
 from unicodedata import normalize
 
@@ -40,8 +41,8 @@ _CLOSERS = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in 
 _NO_TAG = re.compile(
     r"<!--(?:-?>|.*?(?:--!?>|\Z))|<(?:[!?]|/(?![a-zA-Z]))[^>]*+>?|(?P<text>(?:<(?![a-zA-Z/!?])[^<]*+)++)", re.DOTALL
 )
-# A comment, and what no reader sees.
-_UNSEEN_PART = re.compile(rf"<(?:!--|(({'|'.join(sorted(_UNSEEN))})(?=[\s/>]){_WITHIN})>?)", re.IGNORECASE)
+# A comment, and what holds no tags.
+_PART_WITHOUT_TAGS = re.compile(rf"<(?:!--|(({'|'.join(sorted(_CLOSERS))})(?=[\s/>]){_WITHIN})>?)", re.IGNORECASE)
 # Where tags are not read one by one: those that can say something to readers or programs, and any.
 _TELLING_TAG = re.compile(rf"<((?i:s|del|strike)(?=>)|[a-zA-Z][^\s/>]*+[\s/]{_WITHIN})(?:>|\Z)")
 _ANY_TAG = re.compile(rf"<[a-zA-Z/!?]{_WITHIN}>?")
@@ -59,7 +60,7 @@ _SPELLING: dict[int, str] = (
 )
 _UNSEEN_SPELLING = re.compile(f"[{''.join(map(chr, _SPELLING))}]")
 
-_NOT_SINGLE = re.compile(r"[^\S ]|  ")
+_SPACE = re.compile(r"\s")
 
 
 class Tag:
@@ -199,9 +200,15 @@ def normalised(text: str, *, references: bool = True) -> str:
         text = unescape(_LONG_REFERENCE.sub("\ufffd", text) if "&#" in text else text)
     if not text.isascii():
         text = normalize("NFC", _UNSEEN_SPELLING.sub(lambda found: _SPELLING[ord(found[0])], text))
-    if len(text) > MOST_KEPT and not _NOT_SINGLE.search(text):  # a list of its words would take ten times its size
-        return text.strip()
-    return " ".join(text.split())
+    if len(text) <= MOST_KEPT:
+        return " ".join(text.split())
+    parts, start = [], 0
+    while start < len(text):  # a list of all words would take ten times the size of the text
+        space = _SPACE.search(text, start + MOST_KEPT)
+        end = space.start() if space else len(text)
+        parts.append(" ".join(text[start:end].split()))
+        start = end
+    return " ".join(filter(None, parts))
 
 
 def visible_text(markup: str) -> str:
@@ -237,25 +244,28 @@ def skimmed(markup: str) -> tuple[str, list[str], list[tuple[str, str]]]:
     >>> skimmed("<td>Tea<td><b title=hot>5<!-- 1 --></b><script async>go()</script><style>b</style></td>")
     ('Tea 5', ['b title=hot'], [('script async', 'go()')])
     """
-    pieces: list[str] = []
+    pieces = StringIO()  # a list of small strings would take ten times their size
     scripts: list[tuple[str, str]] = []
     without_end: set[str] = set()
     position = 0
-    while found := _UNSEEN_PART.search(markup, position):
-        pieces.append(markup[position : found.start()])
+    while found := _PART_WITHOUT_TAGS.search(markup, position):
+        pieces.write(markup[position : found.start()])
         position = found.end()
         name = (found[2] or "").lower()
         if not name:  # a comment
             position = _NO_TAG.match(markup, found.start()).end()  # type: ignore[union-attr]  # it matches all there is
             continue
-        if name != "script":
-            pieces.append(found[0])
+        held = ""
         if name not in without_end and "shadowroot" not in found[1].lower():
             if closer := _CLOSERS[name].search(markup, position):
-                if name == "script":
-                    scripts.append((found[1], markup[position : closer.start()]))
-                position = closer.start()
+                held, position = markup[position : closer.start()], closer.start()
             else:
                 without_end.add(name)
-    seen = "".join([*pieces, markup[position:]])
+        if name == "script":
+            scripts += [(found[1], held)] if held else []
+        else:
+            pieces.write(found[0])
+            pieces.write(held.replace("<", "&lt;") if name in _TEXT_ONLY else "")
+    pieces.write(markup[position:])
+    seen = pieces.getvalue()
     return normalised(_ANY_TAG.sub(" ", seen)), _TELLING_TAG.findall(seen), scripts
