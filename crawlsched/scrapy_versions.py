@@ -226,7 +226,7 @@ def stand_before_handlers(crawler: Crawler, make: Callable[[Any], _T]) -> _T | N
 
 @_nicety("a request may be sent again by itself on a connection that the server had closed")
 def switch_off_retries(handlers: Any, scheme: str) -> None:
-    """Keep the pool of Scrapy's handler from sending requests again behind everybody's back."""
+    """Keep the pool of Scrapy's handler from repeating requests that the crawl does not know of."""
     pool: Any = getattr(handlers._handlers.get(scheme), "_pool", None)  # other handlers than Twisted's have none
     if getattr(pool, "retryAutomatically", False):
         pool.retryAutomatically = False

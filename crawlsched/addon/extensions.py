@@ -94,7 +94,7 @@ INTERPRETER = _Interpreter()
 
 logger = logging.getLogger(__name__)
 
-# Seconds between two looks of all that has time; of the other processes of a collection.
+# Seconds between two looks: at all that is not urgent; at the other processes of a collection.
 _LOOK_INTERVAL = 5.0
 _OTHERS_INTERVAL = 0.1
 # Long work (50,000 entries of a sitemap) is done in slices this far apart, each short enough for the slot clock.

@@ -214,7 +214,7 @@ def _rates(wanted: WantedRates, columns: Sequence[FloatArray], threshold: float)
 
 
 def _start(columns: Sequence[FloatArray], bandwidth: float) -> float:
-    """Guess the threshold: rates are close to sqrt(importance * change_rate / threshold) in all gains, to a factor."""
+    """Guess the threshold: rates are about proportional to sqrt(importance * change_rate / threshold) in all gains."""
     change_rate, importance = columns[:2]
     some = blocks(change_rate.size)
     roots = fsum(float(np.sum(np.sqrt(importance[pages] * change_rate[pages]))) for pages in some)

@@ -132,7 +132,7 @@ class PageBlocks:
         return way[::-1]
 
     def name_of(self, path: int) -> str:
-        """Return how to call a place: a selector, or "@" and the keys of data.
+        """Return the name of a place: a selector, or "@" and the keys of data.
 
         >>> blocks = page_blocks("<main><ul class='tags new'><li>one")
         >>> blocks.name_of(blocks.paths[0])

@@ -16,7 +16,7 @@ from crawlsched.change_detection.trace import Difference, digest_of
 
 __all__ = ["SharedTexts"]
 
-#: A place, what happened there, and the text that came; the one that went where none came.
+#: A place, the kind of its difference, and the new text there; the text that went where there is no new one.
 _Edit = tuple[int, str, str]
 
 

@@ -34,9 +34,9 @@ _Where = tuple[int, str, str, str]
 
 @dataclass(slots=True)
 class Evidence:
-    """What is known of tokens at one place of a template, or, where visits are counted, of the place."""
+    """What is known of tokens at one place of a template; where visits are counted, of the place as a whole."""
 
-    name: str = ""  # how to call the place
+    name: str = ""  # the name of the place
     differed: int = 0  # fetches made at once, or visits, that differed here, and that did not
     agreed: int = 0
     score: float = 0.0  # their evidence for noise

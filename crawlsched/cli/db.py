@@ -166,7 +166,7 @@ def say_shards(report: dict[str, Any]) -> str:
     """Say who crawls which shard."""
     if report["n_shards"] is None:
         return (
-            f"{report['collection']}: no shards; one process crawls it (CRAWLSCHED_SHARDS makes one that several share)"
+            f"{report['collection']}: no shards; one process crawls it (CRAWLSCHED_SHARDS lets several share it)"
         )
     processes, rate = say_processes(report["processes"]), format_bandwidth(report["rate"])
     lines = [f"{report['collection']}: {report['n_shards']} shards on {processes}; {rate} for all"]

@@ -52,7 +52,7 @@ class CommandParser(argparse.ArgumentParser):
         super().__init__(*args, **named)
 
     def format_help(self) -> str:
-        """Return the help; commands in groups, by what one wants."""
+        """Return the help, with the commands in groups by purpose."""
         text = super().format_help()
         commands = next((action for action in self._actions if isinstance(action, argparse._SubParsersAction)), None)
         if self._groups is None or commands is None:

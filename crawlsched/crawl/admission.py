@@ -212,11 +212,11 @@ class Admission:
             )
 
     def refuse(self, url: str, callback: str, fault: str, now: float) -> None:
-        """A request holds what cannot be written down, so its page is not kept: that is said once of each callback."""
+        """A request holds what cannot be written down, so its page is not kept; logged once for each callback."""
         self.not_data[callback] = self.not_data.get(callback, 0) + 1
         if self.not_data[callback] == 1:
             logger.warning(
-                "%s, for the callback %s, is crawled once and not kept fresh (this is said once of each callback): %s",
+                "%s, for the callback %s, is crawled once and not kept fresh (this is logged once a callback): %s",
                 url,
                 callback,
                 fault[:500],
@@ -236,7 +236,7 @@ class Admission:
         return checked(importance, url)
 
     def weigh(self, pages: Sequence[int], importance: Sequence[float], now: float, *, stated: bool = True) -> int:
-        """Take over what distinct pages are worth, at once; return how many changed."""
+        """Set the importance of distinct pages at once; return how many changed."""
         for meanwhile in self._stated_meanwhile.values() if stated else ():
             meanwhile.update(pages)
         rows, weights = np.array(pages, np.intp), np.array(importance, np.float64)

@@ -210,7 +210,7 @@ class Collection:
         return numbers
 
     def kept_out(self, found: Sequence[FoundPage], now: float) -> list[str | None]:
-        """Return why each of these is not taken in, a key of `REASONS`; None: it is, and counts."""
+        """Return for each page why it is not taken in, a key of `REASONS`; None: it is taken in, and counted."""
         reasons: list[str | None] = []
         for page in found:
             shard = self.shards.of_name(page.host)

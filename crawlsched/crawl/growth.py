@@ -122,7 +122,7 @@ class Growth:
         rests = Counter(name for name, _ in {pair for url in newest for pair in _parameters(url)})
         names = [name for name, m in with_parameter.items() if 2 * m > len(newest) and 4 * rests[name] < m]
         by_parameter = (
-            f". Most differ in {', '.join(names)} only: if pages are the same whatever that is, write "
+            f". Most differ in {', '.join(names)} only: if it makes no difference to the page, write "
             f"CRAWLSCHED_IGNORE_PARAMETERS = {names}"
         )
         example = f"{(newest or [where])[-1][:200]}{by_parameter if names else ''}"

@@ -74,7 +74,7 @@ class Guard:
             self.give_up(
                 "crawlsched_failed",
                 f"{_capital(name)} has failed {failures} times in a row within {now - began:.0f} s, the last time with "
-                f"{in_words(error)}; the crawl ends, for it would go on without it and say nothing.",
+                f"{in_words(error)}; the crawl ends, so that it does not go on in silence without this part.",
             )
 
 

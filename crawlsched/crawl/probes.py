@@ -19,10 +19,10 @@ __all__ = ["APART", "Probe", "Probes"]
 #: After a whole second they missed a slot, and on fast sites one edit more in six fell between the fetches.
 APART = 0.95
 
-# So many second fetches more than their share; as many wait at most. Beyond this, where each page is a template of its
-# own, an apparent change is delivered without one.
+# Second fetches may exceed their share by this number, and this number may wait. Beyond it, where each page is a
+# template of its own, an apparent change is delivered without a second fetch.
 _AT_LEAST = 30
-# Where so many in a row brought nothing new, ever fewer are made.
+# After this number of second fetches in a row without anything new, fewer and fewer are made.
 _QUIET = 5
 
 
@@ -90,7 +90,7 @@ class Probes:
         return _AT_LEAST + SHARE_AGAIN * self._n_again
 
     def _have_turn(self) -> bool:
-        """Whether second fetches have room, and take slots from first copies only in step with visits to known pages.
+        """Whether there is room for a second fetch; during first copies, only in step with visits to known pages.
 
         Without any, each visit would deliver what differs every time.
         """

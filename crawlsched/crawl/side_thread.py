@@ -90,7 +90,7 @@ _M_ARENA_MAX = -8
 
 
 def share_one_heap() -> None:
-    """Let all threads that begin from now on use one heap; nothing where the C library is another than glibc.
+    """Let all threads that begin from now on use one heap; without glibc it does nothing.
 
     glibc gives each thread its own, and Python's lock lets hardly two of them allocate at a time. Memory left over
     between pieces in use by the threads that write, read and plan made a crawl of 400 pages grow by 1.4 % in ten

@@ -369,7 +369,7 @@ class VisitEnds:
         self._say(f"What came of {without_secrets(visit.url)} cannot be judged, so it is visited again later", error)
         try:
             self._close(visit, Outcome.ERROR)
-        finally:  # one error may follow another, and nobody else lets the page or the source go
+        finally:  # _close may fail, too, and nothing else releases the page or the source
             if visit.page >= 0:
                 self._let_go(visit.page, now)
             elif visit.source >= 0:

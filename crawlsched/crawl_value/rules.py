@@ -201,7 +201,7 @@ def evidence_of(n_signals: Any, kappa: Any) -> Any:
 
 
 class Rule(NamedTuple):
-    """One of the papers' rules, as GREEDY-NCIS of what it makes of the announcements.
+    """One of the papers' rules: GREEDY-NCIS, after the rule has dropped or trusted announcements in its own way.
 
     Attributes
     ----------

@@ -76,9 +76,9 @@ class Renewal:
     Parameters
     ----------
     farthest : float, default 10
-        A new rate lies within this factor of the old one, above or below it, except for a share of them.
+        A new rate lies within this factor of the old one, above or below it, except for the share `far`.
     far : float, default 0.1
-        This share may be any rate, drawn from the prior: none is ever ruled out, and a jump by a hundred is followed.
+        This share of new rates is drawn from the prior: no rate is ever ruled out, and a jump by a hundred is seen.
     most : float, default 2
         A rate gets at most this multiple of its prior probability. Without that, evidence against rates that no page
         has would hardly count, and a prior learned from such likelihoods would begin to believe in them.
@@ -321,8 +321,8 @@ class Posterior(Estimator):
         doubt : float, default 0
             Probability that an unchanged page would have looked the same if it had changed.
         time_since_modified : float, optional
-            Seconds from the last of the page's changes to this visit, where they are known. They count for a changed
-            page without evidence, and if they are fewer than `elapsed`.
+            Seconds from the page's last change to this visit, where they are known. They are used only for a changed
+            page without evidence, and only if they are fewer than `elapsed`.
         n_updates : int, default 0
             How many updates the row has had, where it does not count them.
 

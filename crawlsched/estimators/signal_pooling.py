@@ -24,7 +24,7 @@ FIRST_PRECISION = 0.5
 # How many announcements the larger group's knowledge counts for when the precision of a member is fitted: a source
 # among all, a site of a source. A site has a quality of its own from as many visits after an announcement on.
 _ANNOUNCEMENTS_OF_THE_WHOLE = 10.0
-#: At most this many sites have a quality of their own, or a prior: those that most is known of.
+#: At most this many sites have a quality of their own, or a prior: the sites with most visits.
 MOST_GROUPS = 512
 
 

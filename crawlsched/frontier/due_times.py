@@ -13,9 +13,9 @@ from crawlsched.columns.growing import grown
 
 __all__ = ["ASIDE", "CANDIDATE", "FILED", "IN_FLIGHT", "NEW", "OUT", "OVERDUE", "SOON", "WAITING", "DueTimes"]
 
-#: Where a page stands: not in the frontier; being visited; its due time is not reckoned yet; only in the column;
-#: in the order of those that are due soon; among the candidates; a candidate whose host rests; past its deadline;
-#: it has no copy and may go.
+#: Where a page stands: not in the frontier; being visited; without a computed due time; only in the column; among the
+#: sorted pages that are due soon; among the candidates; a candidate whose host rests; past its deadline; without a
+#: copy and ready to go.
 OUT, IN_FLIGHT, FILED, WAITING, SOON, CANDIDATE, ASIDE, OVERDUE, NEW = range(9)
 
 # About this number of pages stand in the order, or a sixteenth of all, but some hundred; and twice as many at most. The

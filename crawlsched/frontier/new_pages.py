@@ -50,7 +50,7 @@ class DiscoveryShare:
         return self._credit + self.share >= 1.0 - 1e-9
 
     def went(self, *, is_first_copy: bool) -> None:
-        """A slot was used; what neither side wanted costs the other nothing. O(1)."""
+        """A slot was used. A slot that one side had no page for is not charged to the other. O(1)."""
         if not is_first_copy or self.is_due:
             self._credit = min(self._credit + self.share - is_first_copy, max(self._credit, 1.0))
 
@@ -194,7 +194,7 @@ class NewPages:
         return self._lines[self._line.item(page)].priority > -inf
 
     def took(self, page: int, rate: float) -> None:
-        """The first page has had its turn, at a rate of first copies a second; O(log places)."""
+        """The first page has had its turn. `rate` is the number of first copies a second. O(log places)."""
         line = self._lines[self._line.item(page)]
         importance = self._pages.importance.item(page)
         cost = 1.0 / min(max(importance, 1.0 / _MOST_TURNS), _MOST_TURNS)

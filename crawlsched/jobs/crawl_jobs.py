@@ -53,8 +53,8 @@ _REPLAN_PART, _REPLAN_WITHIN = 0.2, (3.0, 300.0)
 # Seconds between two parts of a snapshot.
 _REST = 0.002
 _SIGNAL_OBSERVATIONS = 200_000
-# A source is judged by this number of its newest visits with an announcement: when it changes its ways, as many visits
-# wipe out the old ones.
+# A source is judged by this number of its newest visits with an announcement. When its quality changes, the old visits
+# are forgotten after as many new ones.
 _REMEMBERED = 1_000
 _PRUNED_AT_ONCE = 5_000
 # How many bytes all kept texts may have; the oldest go.

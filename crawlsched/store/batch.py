@@ -112,7 +112,7 @@ class KeptText(NamedTuple):
     before: bytes | None = None
 
     def after(self, earlier: KeptText | None) -> KeptText:
-        """Return this text with an earlier one before it, unless it has one."""
+        """Return this text with `earlier` as the one before it, unless it already has one."""
         if earlier is None or self.before is not None:
             return self
         return self._replace(before_seen_at=earlier.seen_at, before=earlier.text)

@@ -356,7 +356,7 @@ members = _table(
 # What processes have found for other processes' shards; the owner deletes a row when it writes the result.
 inbox = _table(
     "inbox",
-    # The token of a member, and what it counts, so that what it writes twice is there once.
+    # The token of a member, and a number that it counts up, so that a row it writes twice is kept once.
     {"sender": Text, "number": BigInteger},
     Column("kind", Text, nullable=False),
     Column("data", Text, nullable=False),  # JSON

@@ -1,7 +1,7 @@
 """Membership: this process among those that share a collection, in a thread that renews its grant.
 
-The thread never waits for the crawling thread, nor the other way round: a crawl that is busy for some seconds keeps its
-shards, and one whose database is away stops sending by its own clock.
+This thread and the crawling thread never wait for each other. So a crawl that is busy for some seconds keeps its
+shards, and a crawl that cannot reach its database stops sending by its own clock.
 """
 
 from __future__ import annotations

@@ -29,9 +29,9 @@ class Snapshot:
     Attributes
     ----------
     host_limits : ndarray, shape (n,)
-        Crawls per second that the host of each lets itself be asked for at most; inf: as many as anybody likes.
+        Crawls per second that the host of each page allows at most; inf: no limit.
     sources, signalled_hosts, n_signals_total, signalled_for : ndarray, shape (s,)
-        Of pages that a source covers, all or an even sample: the source, the page's host, the announcements that the
+        For pages that a source covers, all or an even sample: the source, the page's host, how many announcements the
         source made, and in how many seconds.
     """
 
@@ -47,7 +47,7 @@ class Snapshot:
     signalled_hosts: npt.NDArray[np.int32]
     n_signals_total: FloatArray
     signalled_for: FloatArray
-    n_held: int = 0  # how many have not, on hosts with a limit of their own
+    n_held: int = 0  # how many pages have not been visited, on hosts with a limit of their own
 
 
 Visits = Mapping[str, npt.NDArray[Any]]

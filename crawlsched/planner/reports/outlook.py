@@ -132,7 +132,7 @@ class Outlook:
         return float(self._wanted[0])
 
     def freshness(self, bandwidth: float) -> float:
-        """Return the freshness that a bandwidth gives, 0 to 1; more than can be put to use changes nothing."""
+        """Return the freshness that a bandwidth gives, 0 to 1; it stays the same above the largest useful bandwidth."""
         wanted, fresh = self.curve
         if bandwidth < wanted[0]:
             # The longest crawl interval asks for more than there is, so the page that has waited longest goes first.
@@ -150,13 +150,13 @@ class Outlook:
         return self._least(self.curve[1], freshness, slowest)
 
     def _least(self, reached: FloatArray, aim: float, in_turn: float) -> float:
-        """Return the least bandwidth on the curve that reaches something, or less where pages in turn do."""
+        """Return the least bandwidth on the curve that reaches an aim, or less where pages in turn reach it."""
         wanted, reached = self._wanted[::-1], np.maximum.accumulate(reached)
         if aim > reached[-1]:
             return float(np.inf)
         at = int(reached.searchsorted(aim))
         if at == 0:
-            # Below what the longest interval asks for: see `freshness`.
+            # The bandwidth is below what the longest interval needs: see `freshness`.
             return float(min(wanted[0], in_turn))
         share = (aim - reached[at - 1]) / (reached[at] - reached[at - 1])
         return float(wanted[at - 1] + share * (wanted[at] - wanted[at - 1]))
