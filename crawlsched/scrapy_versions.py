@@ -195,7 +195,7 @@ def dupefilter_of(scheduler: Any) -> Any:
     return getattr(scheduler, "df", None)
 
 
-@_nicety("what waits when the spider closes is given up late", False)
+@_nicety("requests that wait when the spider closes are given up late", False)
 def is_closing(crawler: Crawler) -> bool:
     """Whether the spider is being closed."""
     slot: Any = crawler.engine._slot

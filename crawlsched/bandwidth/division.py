@@ -108,7 +108,7 @@ def _bracket(surplus: Callable[[float], float], start: float) -> tuple[float, fl
     near = min(max(start, -LARGEST_LOG), LARGEST_LOG)
     f_near = surplus(near)
     upwards = f_near >= 0.0
-    # Rates go roughly with threshold**-0.5, so the logarithm of the threshold is off by about 4 f; a bit more crosses.
+    # Rates go roughly with threshold**-0.5, so the logarithm of the threshold is off by about 4 f; 4.4 f crosses it.
     step = copysign(max(4.4 * abs(f_near), _TOLERANCE), 1.0 if upwards else -1.0)
     while upwards or near > -LARGEST_LOG:
         far = min(max(near + step, -LARGEST_LOG), LARGEST_LOG)

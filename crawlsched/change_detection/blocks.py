@@ -32,7 +32,7 @@ _ENDED_BY: dict[str, tuple[frozenset[str], frozenset[str] | None]] = {
 ), (frozenset({"p"}), None))  # fmt: skip
 # What follows a digit in a name is a number or made up by a program: "item-12", "css-1q2w3e", "ad-8f3a9c".
 _MADE_UP = re.compile(r"\d\S*")
-# Paths that begin so lead to values by keys, to lines, cells and members.
+# Paths that begin with these lead to values by their keys, and to lines, cells and members.
 _OF_KEYS, _OF_LINES = frozenset({"json", "json-ld", "script"}), frozenset({"text", "xml"})
 _CELLS = frozenset({"td", "th"})
 # Their classes and ids often belong to a single page.

@@ -36,7 +36,7 @@ _Where = tuple[int, str, str, str]
 class Evidence:
     """What is known of tokens at one place of a template; where visits are counted, of the place as a whole."""
 
-    name: str = ""  # the name of the place
+    name: str = ""  # how to call the place
     differed: int = 0  # fetches made at once, or visits, that differed here, and that did not
     agreed: int = 0
     score: float = 0.0  # their evidence for noise
@@ -114,7 +114,7 @@ class Evidence:
 
     @property
     def has_few_states(self) -> bool:
-        """Whether a page has shown the same few texts again and again: two by turns are noise, a third one is none."""
+        """Whether a page has shown the same few texts again and again: two by turns are noise, a third is content."""
         most = min(max((differed for differed, _ in self.pages.values()), default=0), REMEMBERED - 1)
         return len(self.states) <= most
 
@@ -141,9 +141,9 @@ class TemplateNoise:
 
     Notes
     -----
-    What is known concerns tokens: those between two others at a place. A place is the path that leads to a block. Where
-    several blocks of a page have one path, a place is a number among them, from the beginning and from the end. Where
-    most differ at once, it is all of them.
+    Each piece of evidence is about the tokens between two others at a place. A place is the path that leads to a block.
+    Where several blocks of a page have one path, a place is a number among them, from the beginning and from the end.
+    Where most differ at once, it is all of them.
     """
 
     def __init__(self) -> None:

@@ -258,8 +258,8 @@ def _ranks(trace: Trace) -> tuple[list[int], dict[int, int]]:
 def gaps_between(old: Sequence[Hashable], new: Sequence[Hashable], gap: Gap, times: int = 3) -> Iterator[Gap]:
     """Yield what differs between the parts that stay: those once on either side, as many as keep their order.
 
-    The same is done again between two parts that stay, `times` in all: more finds next to nothing. The time is that of
-    sorting, whatever is compared.
+    Between two parts that stay it searches again, `times` in all; more rounds would find next to nothing. It takes the
+    time of sorting, whatever is compared.
 
     References
     ----------

@@ -165,9 +165,7 @@ def shards(arguments: argparse.Namespace) -> dict[str, Any]:
 def say_shards(report: dict[str, Any]) -> str:
     """Say who crawls which shard."""
     if report["n_shards"] is None:
-        return (
-            f"{report['collection']}: no shards; one process crawls it (CRAWLSCHED_SHARDS lets several share it)"
-        )
+        return f"{report['collection']}: no shards; one process crawls it (CRAWLSCHED_SHARDS lets several share it)"
     processes, rate = say_processes(report["processes"]), format_bandwidth(report["rate"])
     lines = [f"{report['collection']}: {report['n_shards']} shards on {processes}; {rate} for all"]
     rows = [["shard", "process", "pages", "waiting", "owners so far"]]

@@ -9,7 +9,7 @@ ROWS_AT_ONCE = 2**20
 
 
 def blocks(n_rows: int, width: int = 8) -> Iterator[slice]:
-    """Give slices that together cover all rows; each has so many that its numbers fill a megabyte.
+    """Give slices that together cover all rows; the numbers of each slice fill a megabyte.
 
     The intermediate arrays of a block stay in the processor's cache, so this is faster than all rows at once.
 

@@ -55,7 +55,7 @@ _READ_AHEAD_LEAST = 64
 _READ_AHEAD_MOST = 1_500
 # How many pages are read together where one was not foreseen.
 _READ_TOGETHER = 32
-# At the end: seconds for work in the other thread, for what is left to write, and for each answer of the database.
+# When the crawl ends: seconds for work in the other thread, for the last writes, and for each answer of the database.
 _LAST_WORK_ASIDE = 5.0
 _LAST_WRITES = 15.0
 _LAST_ANSWERS = 4.0
@@ -388,7 +388,7 @@ class Collection:
 
     @property
     def n_written(self) -> int:
-        """How many batches are known to be written, of those before the one being collected (`unsaved`)."""
+        """How many batches are known to be written; the one being collected (`unsaved`) does not count."""
         if not self._not_submitted and not self.write_behind.in_flight:
             self._n_written = self.unsaved.number - 1
         return self._n_written

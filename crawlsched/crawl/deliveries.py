@@ -78,7 +78,7 @@ class DeliveryBook:
             self._one_pass.released(page, now)
 
     def moved(self, old: int, new: int, now: float) -> None:
-        """An old address leads to a page, which gives what was asked for there, for start() once a run."""
+        """An old address redirects to a page, which delivers what the old one owed; for start() once a run."""
         marks = self._marks.item(old)
         owed = marks & OWED
         if new in self._started:

@@ -83,7 +83,7 @@ class Growth:
         return sum(each.first_copies for each in self._rounds) / max(now - self._rounds[0].since, 1.0)
 
     def look(self, now: float) -> None:
-        """Say, once, what grows without end."""
+        """Log, once, which part of a site has ever more URLs."""
         seconds = min(max(_ROUNDS * self._rounds[0].n_pages / self._rate(), _SHORTEST), _LONGEST)
         if now - self._rounds[-1].since < seconds / _ROUNDS:
             return

@@ -82,8 +82,8 @@ def _capital(name: str) -> str:
     return name[:1].upper() + name[1:]
 
 
-#: The longest silence in seconds; where slots are rarer, in slots: a request waits for its own turn, and for that of a
-#: robots.txt before it.
+#: The longest silence in seconds, or in slots where these take longer: a request waits for its own turn, and for that
+#: of a robots.txt before it.
 LONGEST_SILENCE, SLOTS_OF_PATIENCE = 60.0, 4.0
 
 

@@ -176,7 +176,7 @@ def _here(found: NDArray[Any], sources: Mapping[int, int]) -> NDArray[np.int32]:
 def _load_learned(
     stored: StoredPages, planner: Planner, now: float, numbers: PageNumbers, mine: NDArray[np.intp] | None
 ) -> None:
-    """Load the rows of the estimator; of pages that have one of another, it learns from the visits that are kept."""
+    """Load the rows of the estimator. For pages with a row of another estimator, it learns from the stored visits."""
     for pages, states in stored.states:
         rows = numbers.rows(pages, mine)
         planner.load_learned(rows[rows >= 0], [states[at] for at in np.flatnonzero(rows >= 0)], now)

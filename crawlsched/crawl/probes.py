@@ -46,13 +46,14 @@ class Probes:
 
     Notes
     -----
-    A visit is put off where a second fetch has to tell, as `verdict` says. So is one where a page looks changed and its
-    template was probed fewer than three times; but not after an announcement, once there were 30 second fetches. The
-    rest is judged at once, and some probed nevertheless: those that look changed until five in a row have shown nothing
-    new, and ever fewer after that; and a twentieth of those that find nothing but noise, so that it can return;
-    together 5 in a hundred visits and 6 more. All together are at most 5 in a hundred visits, and 30 more; twice as
-    many where pages share a template that was probed fewer than three times. At most half of them only confirm what is
-    left out. Visits are those of pages that were seen before.
+    A visit is put off where a second fetch has to decide, as `verdict` says. It is also put off where a page looks
+    changed and its template was probed fewer than three times; but not after an announcement, once there were 30 second
+    fetches. All other visits are judged at once, and some of them are probed nevertheless. These are visits that look
+    changed, until five in a row have shown nothing new, and fewer and fewer after that; and a twentieth of the visits
+    that find nothing but noise, so that it can return. They are 5 in a hundred visits at most, and 6 more. All second
+    fetches are 5 in a hundred visits at most, and 30 more, or twice as many where pages share a template that was
+    probed fewer than three times. At most half of them only confirm what is left out. Only visits of pages that were
+    seen before count.
     """
 
     def __init__(

@@ -43,7 +43,7 @@ _AT_A_STRETCH = 20
 _REST = 0.002
 #: The request fingerprint of a URL, and its pages.
 KnownAs = Callable[[str], tuple[bytes, Sequence[int]]]
-#: What a source last announced of pages, in the database.
+#: Reads from the database the last announcements of pages by a source.
 AnnouncedBefore = Callable[[NDArray[np.intp], int], tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]
 # An entry: its URL, its date in POSIX seconds, whether that names a time of day, and its text.
 _Entry = tuple[str, float | None, str | None, str | None]

@@ -128,8 +128,8 @@ class Visits:
     def open(self, *, url: str, now: float, host: int = -1, page: int = -1, source: int = -1) -> Visit:
         """Begin a visit of a page or a source.
 
-        A request of the fallback scheduler is neither: its visit only recognises its redirects and retries, and is not
-        counted.
+        A request of the fallback scheduler is for no page and no source. Its visit only recognises its redirects and
+        retries, and is not counted.
         """
         visit = Visit(token=next(self._tokens), page=page, source=source, host=host, url=url, opened_at=now)
         self._open[visit.token] = visit

@@ -155,7 +155,7 @@ def _staleness_at(share: FloatArray, pages: FloatArray) -> FloatArray:
 
 def _first_guess(share: FloatArray, goal: FloatArray, pages: FloatArray) -> FloatArray:
     # Without announcements y = goal. Where one announcement is enough to reach the goal, V is its first term,
-    # 1 - exp(-y) per gamma / mu, once announcements are likely to have come. On the scale of y that takes alpha / gamma.
+    # 1 - exp(-y) per gamma / mu, once announcements are likely to have come (alpha / gamma on the scale of y).
     delta, _, alpha, gamma, kappa = pages
     first = -np.log1p(-np.minimum(share * (gamma / delta), LARGEST_SHARE))
     return np.where(first < kappa, first + np.minimum(alpha / gamma, goal), goal)

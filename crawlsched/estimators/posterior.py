@@ -176,7 +176,7 @@ class Posterior(Estimator):
 
     With `renewal` ε the rate is a hidden Markov chain, and the step before each visit is that of its filter (fixed
     share [3]_, but for where a new rate is drawn from). Evidence against a rate is then never much more than log(1/ε),
-    and a page that has changed its ways is followed soon, while one that keeps to them is known as well as before;
+    and the estimate soon follows a page whose rate has changed. A page with a steady rate is known as well as before.
     docs/notes/learning.md has the figures.
 
     Bias: the posterior mean is drawn towards the prior (its whole purpose) as long as visits are few: by as much as

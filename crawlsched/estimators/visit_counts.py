@@ -32,10 +32,10 @@ class Naive(Estimator):
 
     Notes
     -----
-    Cho and Garcia-Molina [1]_, section 4.1. Biased low, and more visits do not help: with visits every I seconds and
+    Cho and Garcia-Molina [1]_, section 4.1. Biased low, and more visits do not help. With visits every I seconds and
     r = change_rate · I its mean is (1 - e^{-r}) / r of the truth (Theorem 4.1): 10 % low at r = 0.21, 37 % at r = 1,
-    57 % at r = 2; with visits at random at rate p it is p / (p + change_rate) of it (Avrachenkov et al. [2]_,
-    section 3.4). 0 for a page without visits or without changes: not for scheduling by itself.
+    57 % at r = 2. With visits at random at rate p it is p / (p + change_rate) of it (Avrachenkov et al. [2]_,
+    section 3.4). It is 0 for a page without visits or without changes: not for scheduling by itself.
 
     References
     ----------

@@ -25,14 +25,14 @@ _MOST = _FEWEST**2
 #: first copies wait, no page with a copy takes more than one slot in this number: otherwise the first page of a site
 #: would be fetched again and again until others are known.
 SLOTS_TOGETHER = 16
-#: With a pick so many due times are reckoned, and so many pages become candidates. That takes a millisecond where none
-#: is announced, and up to 6 where all are. Eight times as many pages are a sample.
+#: With each pick this number of due times is computed, and this number of pages become candidates. That takes a
+#: millisecond where no page is announced, and up to 6 where all are. A sample is eight times as many pages.
 AT_ONCE = 256
-# While there is no good candidate it is done so many times with one pick.
+# While there is no good candidate, it is done this number of times with one pick.
 _STEPS = 32
-# A level that a sample finds is below the values of so many of its pages at least.
+# A level that is found by a sample lies below the values of at least this number of its pages.
 _LEAST_RANK = 8
-# A page that was looked at in vain waits for this share of the time since its crawl.
+# A page that was due too early is looked at again after this share of the time since its crawl.
 _WAIT_AGAIN = 0.005
 
 

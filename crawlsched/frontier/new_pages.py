@@ -213,7 +213,7 @@ class NewPages:
         for priority in reversed(self._order):
             hosts = [host for host in self._hosts[priority].likely(n) if host not in resting]
             parts = [self._parts[priority][host].likely(n) for host in hosts]
-            # One page of each host, then the next of each: of its next part, or the next in the only one it has.
+            # One page of each host, then a second of each, and so on. A host's parts take turns.
             heads = [[self._lines[number].first for number in numbers] for numbers in parts]
             while heads and len(found) < n:
                 for pages in heads:

@@ -71,14 +71,14 @@ class Outgoing(NamedTuple):
 
     shard: int
     sender: str  # the token of a member
-    number: int  # which the sender gives out: written twice, it is there once
+    number: int  # which the sender counts up: a row that is written twice is kept once
     kind: str
     data: Mapping[str, Any]  # JSON
     created_at: float
 
     @property
     def name(self) -> tuple[str, int]:
-        """What tells it from all others."""
+        """Its key: no other row has it."""
         return self.sender, self.number
 
 

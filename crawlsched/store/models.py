@@ -245,8 +245,8 @@ announcements = _table(
     sqlite_with_rowid=False,
 )
 
-# What the sources of a page have announced, where there are several; the other numbers
-# of the first one stand in `pages`, and only how often and when it announced something counts here.
+# What the sources of a page have announced, where it has several. Rows of the first source have only how often and when
+# it announced something; its other numbers are those of `pages`.
 further_sources = _table(
     "further_sources",
     {"page": BigInteger, "source": Integer},
@@ -312,7 +312,7 @@ def _process() -> list[Column[Any]]:
     ]
 
 
-# Which process owns the collection, or one shard of it, and what it said of itself last.
+# Which process owns the collection, or one shard of it, and the status that it wrote last.
 leases = _table(
     "leases",
     {},

@@ -102,7 +102,7 @@ def split(database: Database, name: str, n_shards: int | None = None, rate: floa
         number = connection.execute(wanted).scalar()
         if number is None:
             raise StoreError(f"The database {database.name!r} has no collection {name!r}.")
-        # Nobody claims and writes until the end. Locked in the order in which a renewal does it.
+        # No process claims or writes until the end. Rows are locked in the same order as by a renewal.
         connection.execute(text("SET LOCAL lock_timeout = '15s'"))
         for table in (models.budgets, models.leases):
             locked = select(table.c.shard).where(table.c.collection == number).order_by(table.c.shard)

@@ -165,7 +165,7 @@ class Membership:
             self._given_up[shard] = self._clock()
 
     def is_done_with(self, shard: int) -> None:
-        """A shard for which this process has stopped is written down; it is given back if it is not yet."""
+        """The last changes of a shard that this process gives up are written, so it can be given back."""
         self._done_with[shard] = self._released[shard]
         self._poked.set()
 

@@ -129,7 +129,7 @@ def _signal_rates(snapshot: Snapshot, n_sources: int) -> FloatArray:
     return rates
 
 
-#: A group is described by itself from this number on: a host by so many visited pages in the sample.
+#: A group is described by itself from this number on: a host from this number of visited pages in the sample.
 LEAST_GROUP = 30
 #: Pages from which the demand curve is estimated, and points of a curve per factor of 10.
 DEMAND_SAMPLE, POINTS_PER_DECADE = 4096, 10

@@ -52,16 +52,16 @@ class Outlook:
     Notes
     -----
     A page is crawled when its crawl value V(τ, n) reaches the threshold Λ, τ seconds and n ChangeSignals after its last
-    crawl. V never falls while a page waits, so it still waits at τ if and only if V(τ, N(τ)) < Λ. With signals coming
-    at random, γ a second, one cycle takes C = ∫ P(V(τ, N(τ)) < Λ) dτ seconds on average, and its copy is fresh for
-    F = ∫ E[exp(-α τ - κ N(τ)); V(τ, N(τ)) < Λ] dτ of them, the expectation being over the rates α that are still
-    possible, too. The page is crawled 1/C times a second, and F/C is its freshness: the renewal argument by which the
-    noisy-signals paper derives Lemma 4, without knowing the rates. Both integrals are sums over cells (τ, n), and
+    crawl. V never falls while a page waits, so it still waits at τ if and only if V(τ, N(τ)) < Λ. Signals come at
+    random, γ a second. So one cycle takes C = ∫ P(V(τ, N(τ)) < Λ) dτ seconds on average. The copy is fresh for
+    F = ∫ E[exp(-α τ - κ N(τ)); V(τ, N(τ)) < Λ] dτ of them; the expectation is also over the rates α that are still
+    possible. The page is crawled 1/C times a second, and F/C is its freshness. This is the renewal argument of Lemma 4
+    in the noisy-signals paper, without knowing the rates. Both integrals are sums over cells (τ, n), and
     sorting the cells by value gives them for all thresholds at once.
 
     A change at τ that nobody announces is seen within X if V(τ + X, N(τ)) ≥ Λ, and an announced one if V(τ + X, N(τ) +
     1) ≥ Λ. Announcements in the X seconds after it are left out, so in truth a few more are seen in time. Changes come
-    evenly in time: of those of a cycle, C - ∫ P(V(τ + X, N(τ)) < Λ) dτ by their rate.
+    evenly in time. So C - ∫ P(V(τ + X, N(τ)) < Λ) dτ times their rate are seen in time in a cycle.
 
     Pages without a copy count as if they had one: first copies have a share of the slots of their own. The present
     knowledge stays: a crawl that goes on learning does a little better, and announcements within `signal_delay` of a
