@@ -251,7 +251,7 @@ def put_robots(crawler: Crawler, netloc: str, parser: Any) -> None:
 
 
 def running_command() -> str | None:
-    """Return the module of the Scrapy command that runs; None in scripts. No argument of an add-on says so."""
+    """Return the module of the Scrapy command that runs; None in scripts. Scrapy does not pass it to add-ons."""
     frame = sys._getframe()
     while frame is not None:
         if frame.f_globals.get("__name__") == "scrapy.cmdline" and "cmd" in frame.f_locals:

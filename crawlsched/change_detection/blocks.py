@@ -113,7 +113,7 @@ class PageBlocks:
 
     @cached_property
     def trace(self) -> Trace:
-        """The part that is kept; a caller that knows it to be unchanged may set the old one."""
+        """The trace, which is kept. A caller that knows the page to be unchanged may set the old trace here."""
         names = {place: self.name_of(place) for place in dict.fromkeys(self.paths)}
         said = [digest_of(text) for text in self.texts]
         return Trace([*self.paths], [*self.texts], said, names, digest_of(self.rest))

@@ -37,8 +37,8 @@ class SharedTexts:
     Notes
     -----
     News of a page at a place is the site's if other pages say it there, too, and none that was asked for since lacks
-    it. If one lacks it, pages are in different states, and each tells of itself. Pages with exactly the same content
-    count as one.
+    it. If one lacks it, pages are in different states, and the text is each page's own. Pages with exactly the same
+    content count as one.
     """
 
     def __init__(self) -> None:

@@ -15,7 +15,7 @@ _ASSIGNED = re.compile(r"""\s*(?:(?:window|self|globalThis)[.\[]|var\s|let\s|con
 #: A value that ends so names a file of the site, as links and sources of images do, and counts no more than these.
 ASSET = re.compile(r"\.(?:js|mjs|css|png|jpe?g|gif|svg|webp|avif|ico|woff2?|map)(?:\?\S*)?\Z", re.IGNORECASE)
 
-# Keys of frameworks for themselves: what was built, and what a request was.
+# Keys that frameworks use for themselves: they name a build or a request.
 _OF_FRAMEWORKS = frozenset({"buildId", "nonce", "csrfToken", "csrf_token", "sentryTrace", "sentry-trace", "baggage"})
 #: Keys that are numbers or made up are those of a table, whose rows are alike.
 KEY_OF_A_ROW = re.compile(rf"\d|\W{{2,}}|.{{{LONGEST_NAME + 1}}}")

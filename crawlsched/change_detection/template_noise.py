@@ -18,9 +18,10 @@ __all__ = ["Evidence", "TemplateNoise"]
 _EDITED, _LEAST_NOISE = 0.1, 0.5
 # Nothing is surer than that, so that a single fetch that agrees proves little.
 _MOST_NOISE = 1.0 - 0.5 * _EDITED
-# An edit at each visit falls between two fetches with the probability that is the time between them as a share of that
-# between visits. Where the share is larger, a page is visited as fast as it can be edited, and nothing could be proved.
-# A page contradicts noise, too, if chance would make its fetches agree so often in fewer cases than these.
+# If every visit finds an edit, the probability that it fell between the two fetches is the time between them, as a
+# share of that between visits. Where the share is larger, a page is visited as fast as it can be edited, and nothing
+# could be proved.
+# A page also contradicts noise if its fetches agree so often that chance would do so in a smaller share of cases.
 _MOST_EDITED = 2.0 * _EDITED
 # It is noise beyond these odds, until an edit is as likely. Evidence beyond the highest, on either side, is dropped: a
 # place that stands still from now on is known for that after three to twelve fetches.

@@ -202,7 +202,7 @@ def say_split(report: dict[str, Any]) -> str:
 
 
 def _action(example: str, meaning: str, report: Any, words: Any, *options: Option) -> SimpleNamespace:
-    """Return what `add_command` takes; `words` says the report: a function of it, or a text with its fields."""
+    """Return what `add_command` takes; `words` makes a text of the report: a function, or a text with its fields."""
     say = words.format_map if isinstance(words, str) else words
     return SimpleNamespace(
         HELP=meaning, EXAMPLES=(f"crawlsched db {example}",), OPTIONS=options, report=report, say=say

@@ -87,7 +87,7 @@ def _what(arguments: argparse.Namespace, stores: Stores) -> tuple[str, str]:
 
 
 def _is_idle(stores: Stores) -> bool:
-    """Whether no crawl runs that would have to be asked."""
+    """Whether no crawl runs, so that the command can change the database by itself."""
     alone = stores.all[0]
     return stores.shared is None and owner_now(alone) is None and n_shards_of(alone) is None
 

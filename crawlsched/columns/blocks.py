@@ -16,7 +16,7 @@ def blocks(n_rows: int, width: int = 8) -> Iterator[slice]:
     Parameters
     ----------
     width : int, default 8
-        How many numbers a row has in these arrays; a formula with single numbers makes some eight.
+        How many numbers a row has in all arrays of a formula; about eight where each array has one number a row.
 
     Examples
     --------

@@ -248,7 +248,7 @@ class DeliveryBook:
             return
         page = delivery.page
         self.ended_pages.append(page)
-        # What requests have said of it since stays.
+        # Requests may have changed its template since: that stays.
         kept = self._collection.facts_of(page)
         assert delivery.facts_before is not None
         facts = delivery.facts_before._replace(template=kept.template, template_data=kept.template_data)

@@ -76,7 +76,7 @@ _PLAIN = re.compile(
 
 
 class Requests:
-    """What a project makes of URLs; by default the project of the working directory, or Scrapy's own settings."""
+    """The requests that a project makes of URLs. By default it is the project of the working directory, or none."""
 
     def __init__(self, project_settings: Mapping[str, Any] | None = None, ignored: Sequence[str] = ()) -> None:
         from scrapy import Request, Spider

@@ -230,7 +230,8 @@ class Rule(NamedTuple):
                 seen[2] = 0.0
             alpha, gamma, kappa = natural_parameters(*seen)
         if self.trusts:
-            # A change rate of 0 leaves no room for a true announcement. A recall of 0 does: it is true all the same.
+            # A change rate of 0 leaves no room for a true announcement. A recall of 0 does: such a rule trusts the
+            # announcement all the same.
             kappa = np.where(ignored | (seen[0] == 0.0), 0.0, np.inf)
         return np.vstack([seen, alpha, gamma, kappa])
 

@@ -92,9 +92,9 @@ class Renewal:
 
         L_j ← L_j + min(o (0.9 Σ_near π_i L_i / (W π_j) + 0.1 Σ π_i L_i), 2 ε Σ π_i L_i).
 
-    The fixed share of Herbster and Warmuth (1998) is that with the last sum alone. A page is followed the sooner the
-    more pages are like its new rate; new rates come from wherever the prior has any. Among rates ten times as fast or
-    slow a page is soon found again, whatever the others are like.
+    The fixed share of Herbster and Warmuth (1998) is this formula with the last sum alone. The more pages have a rate
+    like a page's new one, the sooner it is found; new rates come from wherever the prior has any. A new rate within a
+    factor of ten of the old one is soon found, whatever the rates of other pages are.
 
     Examples
     --------

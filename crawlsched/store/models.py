@@ -1,8 +1,8 @@
 """The tables: everything crawlsched knows, as SQLAlchemy Core tables.
 
 Every primary key and unique constraint contains ``shard`` and ``collection`` (a small number from the table
-``collections``), so that several spiders, and later several processes, share one database without seeing each
-other's rows. Times are POSIX seconds (UTC). Whatever has a structure of its own is JSON text; nothing is pickled.
+``collections``). So several spiders, or several processes, share one database without seeing each other's rows. Times
+are POSIX seconds (UTC). Whatever has a structure of its own is JSON text; nothing is pickled.
 The same tables serve SQLite and PostgreSQL.
 """
 
@@ -93,8 +93,8 @@ collections = _table(
     "collections",
     {},
     Column("name", Text, nullable=False),
-    # The largest page numbers ever given out, as far as any were deleted; the same for `changes`, and for those of them
-    # deleted by age.
+    # The largest page number and the largest change number ever given out, kept when rows are deleted; and the largest
+    # number of a change that was deleted for its age.
     Column("pages_given", BigInteger),
     Column("changes_given", BigInteger),
     Column("changes_pruned", BigInteger),

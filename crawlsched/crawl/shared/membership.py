@@ -224,7 +224,7 @@ class Membership:
                 return
 
     def _ended(self, seen: Seen) -> list[str]:
-        """Return the members that seem to live, and whose processes are known to have ended."""
+        """Return the members whose lease still runs, although their processes are known to have ended."""
         return [token for token, member in seen.members.items() if seen.is_alive(token) and member.has_ended]
 
     def renew(self) -> float:
@@ -292,7 +292,7 @@ class Membership:
             is_all_said, self._unsaid = self._say(), False
         except Exception as error:
             if not self._unsaid:
-                _complain("What is for the others cannot be written down", error)
+                _complain("Rows for the other processes cannot be written", error)
             is_all_said, self._unsaid = False, True
         return is_all_said
 

@@ -203,7 +203,7 @@ class _Cells:
                 then = planner.crawl_values.supposing(pages[rows], -later, counts + further, 0.0)
                 then[later < shortest[rows]] = 0.0
                 self._then.append(then)
-        # The mean of (1 - exp(-α τ))/α: how long a copy is fresh until a time, if nothing were announced.
+        # The mean of (1 - exp(-α τ))/α: how long a copy is fresh in the first τ seconds, if nothing is announced.
         halves = np.interp(np.arange(2 * edges.size - 1) / 2, np.arange(edges.size), edges)
         fresh_until = weights @ (-np.expm1(-np.outer(rates, halves)) / rates[:, np.newaxis])
         each, later = np.diff(fresh_until[:, ::2]), fresh_until[:, 2::2] - fresh_until[:, 1::2]
