@@ -155,7 +155,7 @@ def _edit_of(one: Difference) -> _Edit:
 
 
 def _holds(text: str, part: str) -> bool:
-    """Whether a text holds another, and not within a word in all of the first 64 places."""
+    """Whether a text holds another; among the first 64 places at least one must not be within a word."""
     found = islice(re.finditer(re.escape(part), text), DEEPEST)
     return any(not (_is_in_word(text, match.start()) or _is_in_word(text, match.end())) for match in found)
 

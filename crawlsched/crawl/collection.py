@@ -117,7 +117,7 @@ class Collection:
         self.withheld = Withheld(settings.withhold)
         #: Pages that this run's requests have made, and whose requests have not ended.
         self.n_awaited = 0
-        #: The hosts of which most pages fail: since when, and how.
+        #: By host, where most of its pages fail: since when, and how they fail.
         self.failing_hosts: dict[int, dict[str, Any]] = {}
         self.lease: Lease
         #: What acts between the last write and the end of the lease.

@@ -57,8 +57,8 @@ __all__ = ["NotForTheSpider", "Refresher"]
 
 logger = logging.getLogger(__name__)
 
-# Long work rests while this number of rows waits for the next flush: handing them over takes some milliseconds of the
-# crawling thread, writing them about a tenth of a second of the other.
+# Long work rests while this number of rows waits for the next flush. Handing the rows over takes some milliseconds of
+# the crawling thread. Writing them takes about a tenth of a second of the other thread.
 _MOST_ROWS_PER_FLUSH = 1_200
 
 

@@ -76,7 +76,7 @@ class Aside:
                 future.set_result(function())
             except BaseException as error:
                 future.set_exception(error)
-            # Not kept until the next result: it may be large.
+            # The result is not kept until the next one comes, since it may be large.
             del job, future, function
 
 

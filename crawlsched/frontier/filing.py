@@ -17,7 +17,7 @@ from crawlsched.pages.intervals import Intervals
 __all__ = ["AT_ONCE", "SLOTS_TOGETHER", "Filing"]
 
 
-# The least and the largest room for candidates; in between, one page of as many as the fewest is a candidate.
+# The least and the largest room for candidates. In between, one page in 64 may be a candidate.
 _FEWEST = 64
 _MOST = _FEWEST**2
 #: Pages that fall due in this number of slots are looked at together, which takes hardly longer than one page. In a
@@ -174,7 +174,7 @@ class Filing:
         self._due.set(pages, np.maximum(times, self._eligible_at(pages)))
 
     def _put_new(self, pages: IndexArray, now: float) -> IndexArray:
-        """Let those of some pages wait that have no copy; return the others."""
+        """Put the pages without a copy among the new pages, as soon as they may go; return the others."""
         is_new: BoolArray = self._pages.crawled_at[pages] == -np.inf
         if not is_new.any():
             return pages
@@ -192,7 +192,7 @@ class Filing:
         return self.values.reaches(pages, levels, now)
 
     def _put_back(self, pages: IndexArray, now: float) -> None:
-        """File pages that were looked at in vain: they are not due at once."""
+        """File pages that were due too early: they are not due again at once."""
         again = now + np.maximum(_WAIT_AGAIN * (now - self._pages.crawled_at[pages]), self.slot)
         self._due.place[pages] = FILED
         self._due.at[pages] = np.maximum(again, np.nextafter(self._looked_until, np.inf))
@@ -276,7 +276,7 @@ class Filing:
         for _ in range(_STEPS):
             if queue.highest(now) >= ENOUGH * queue.level:
                 break
-            # Where nobody is left, a sample finds a page at once; computing the due times of all could take seconds.
+            # Without candidates a sample finds a page at once; computing the due times of all could take seconds.
             if not ((len(queue.going) and self._go_on()) or self._bring_down(now)):
                 break
             self._look(now)

@@ -17,7 +17,7 @@ from crawlsched.pages import Pages
 
 __all__ = ["DiscoveryShare", "NewPages"]
 
-# A place has at most this many turns for one of another, by its importance.
+# However important its pages are, a place has at most this number of turns for one of another place.
 _MOST_TURNS = 8.0
 
 
@@ -74,7 +74,7 @@ class NewPages:
     Attributes
     ----------
     limit : callable
-        Gives for how many crawls per second a host lets itself be asked at most.
+        Gives the crawls per second that a host allows at most.
 
     Notes
     -----

@@ -65,7 +65,7 @@ READABLE_COLUMNS = (
 #: What is left of a page's earlier contents; they have a table of their own, because pages are written at every visit.
 TRACE_COLUMNS = ("history", "text_sketch", "block_sketch")
 
-#: The figures of a row of `samples`: counts are of the `seconds` before its time, others of that time.
+#: The figures of a row of `samples`. Counts are of the `seconds` before its time; other figures are of that moment.
 FIGURES = (
     *("seconds", "expected_freshness", "freshness_error", "wanted"),
     *("used", "idle", "no_free_host", "missed", "visits", "errors", "changes", "delivered"),
@@ -150,7 +150,7 @@ pages = _table(
     _state("request_digest", BigInteger, nullable=False, server_default=text("0")),
     _state("marks", Integer, nullable=False, server_default=text("0")),  # `crawlsched.pages.marks`
     Column("variant", Text),  # its name among the pages of its URL; NULL: the URL alone names it
-    # 1: a request, a file or a sitemap said what the page is worth, and CRAWLSCHED_IMPORTANCE is not asked.
+    # 1: a request, a file or a sitemap gave the importance, and CRAWLSCHED_IMPORTANCE is not called.
     Column("importance_stated", SmallInteger, nullable=False, server_default=text("0")),
     # What was known when the row was last written: changes per second, with the bounds of a 90 % interval; the
     # probability that the copy is fresh; and of the page's first source, NULL where nothing announces it.
@@ -335,8 +335,8 @@ budgets = _table(
     {},
     Column("n_shards", Integer, nullable=False),
     Column("rate", Float(53), nullable=False),  # requests per second of all members together
-    Column("renewed_at", Float(53)),  # NULL: no member ever came
-    Column("hold_until", Float(53)),  # until then nobody rises or claims
+    Column("renewed_at", Float(53)),  # NULL: no member has joined yet
+    Column("hold_until", Float(53)),  # until then no grant rises, and no member claims a shard
     Column("paused_since", Float(53)),
     Column("pass_since", Float(53)),  # when the pass that is under way began; NULL: there is none
 )
@@ -384,7 +384,8 @@ commands = _table(
 )
 
 # Every change that has been through the spider's callback and pipelines, written together with the page's fingerprint:
-# a delivery that a crash undoes is none, and comes again. Pages that vanish, fail or come back enter with their state.
+# a delivery that a crash undoes is not in it, and comes again. Pages that vanish, fail or come back enter with their
+# state.
 changes = _table(
     "changes",
     {"id": BigInteger},  # given out by the owning process, in their order
@@ -403,7 +404,7 @@ followers = _table(
     Column("position", BigInteger, nullable=False),  # the last id that arrived
 )
 
-# A row a minute while a crawl runs, thinned out with age: what curves are drawn from.
+# A row a minute while a crawl runs, thinned out with age, from which curves are drawn.
 samples = _table(
     "samples",
     {"time": BigInteger},

@@ -106,7 +106,7 @@ class SharedCrawl:
             if self._membership.seen is None:
                 raise StoreError(f"The collection {self.shared.name!r} cannot be joined: {self._membership.failure}")
         except BaseException:
-            # A process that does not crawl keeps no shard from the others.
+            # This process will not crawl, so the other processes must get its shards.
             self._membership.leaves()
             self.close(self._refresher.clock())
             raise
