@@ -81,7 +81,7 @@ class SharedTexts:
     def of_site(self, seen: PageBlocks, found: Sequence[Difference], now: float) -> list[bool | None]:
         """Return for each difference whether it is the site's; None if this page may be the first to show it."""
         shows = {_edit_of(one) for one in found}
-        # What the page said at these places is over, and news if it comes back; what was contradicted stays so.
+        # The page's earlier edits at these places are over, and count as new if they come back. Refuted edits stay so.
         new = {one.place for one in found if one.n <= 1 and _edit_of(one) not in self._edits}
         for edit in [edit for edit in self._edits.keys() - shows if edit[0] in new]:
             if seen.page in self._edits[edit].pages and not self._edits[edit].n_without:

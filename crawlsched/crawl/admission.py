@@ -183,7 +183,7 @@ class Admission:
     def _take_over(self, page: int, asked: PageRequest, now: float, *, stays: bool, is_news: bool) -> None:
         """Give a page the template of its newest request, and note other data as news of the page.
 
-        A request that goes itself brings its data to the callback, so they are no news at the next visit.
+        A request that is itself sent brings its data to the callback. So these data are no news at the next visit.
         """
         digest, known = asked.digest, self.collection.planner.pages.request_digest.item(page)
         is_other = known != digest and not stays

@@ -324,7 +324,7 @@ class Posterior(Estimator):
             Seconds from the page's last change to this visit, where they are known. They are used only for a changed
             page without evidence, and only if they are fewer than `elapsed`.
         n_updates : int, default 0
-            How many updates the row has had, where it does not count them.
+            How many updates the row has had, for rows that do not count their updates.
 
         Notes
         -----

@@ -293,7 +293,7 @@ def _learn_priors(snapshot: Snapshot) -> tuple[FloatArray, tuple[int, ...]]:
     visited = np.bincount(snapshot.hosts)
     largest = np.argsort(-visited, kind="stable")[:MOST_GROUPS]
     grouped = np.sort(largest[visited[largest] >= LEAST_GROUP])
-    # A single host is the whole.
+    # With a single host the whole is this host, so it needs no group.
     if not grouped.size or np.count_nonzero(visited) == 1:
         return whole[np.newaxis], ()
     group_of_host = np.full(visited.size, -1)

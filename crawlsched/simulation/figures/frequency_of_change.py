@@ -221,7 +221,7 @@ def _panel(quantity: str, x: str = "r", lines: tuple[str, ...] = ("estimator", "
 
 
 def _dated(number: int, title: str, name: str, visits: Sequence[int], quantity: str) -> Figure:
-    """Return a figure of estimates from dates; simulated are more than two visits, few ones at three points."""
+    """Return a figure of estimates from dates. Curves of more than a few visits are simulated, too, at three points."""
     curves = [(name, n) for n in visits]
     checked = _points([(name, n) for n in visits if n >= (3 if visits[0] < 5 else 10)], (0.1, 1.0, 5.0))
     words = {"n": ", ".join(map(str, visits))}
