@@ -79,9 +79,9 @@ def read_source(
 ) -> SourceRead:
     """Read a sitemap, an index of sitemaps, or a robots.txt; change nothing.
 
-    An index that lists any of its `ancestors` is a loop. The document may also list pages of `hosts`, whose
-    robots.txt files name it. `known_as` gives the request fingerprint of a URL and its pages, and `announced_before`
-    what a source last stated of pages (`Reader.announcements_for`). The crawling thread may add pages meanwhile, so it checks
+    An index that lists any of its `ancestors` is a loop. The document may also list pages of `hosts`, whose robots.txt
+    files name it. `known_as` gives the request fingerprint of a URL and its pages, and `announced_before` what a
+    source last stated of pages (`Reader.announcements_for`). The crawling thread may add pages meanwhile, so it checks
     again before it adds an unknown entry.
     """
     digest = blake2b(body, digest_size=16).digest()
