@@ -149,7 +149,7 @@ class Refresh:
         if (middleware := self._crawler.get_downloader_middleware(RefreshMiddleware)) is not None:
             self._every(_LOOK_INTERVAL, "reading robots.txt again", middleware.robots.look)
         # No process has the figures of a collection that several crawl.
-        figures = None if sharing is not None else Figures(refresher, self._stat)
+        figures = None if sharing is not None else Figures(refresher, self._crawler.stats)
         jobs = CrawlJobs(refresher, figures)
         jobs.start()
         self._started.callback(jobs.stop)
@@ -255,10 +255,6 @@ class Refresh:
         refresher, stats = self._refresher, self._crawler.stats.get_stats()
         if refresher.is_open:
             logger.info("%s", minute(stats, *refresher.known_pages(), refresher.collection.withheld.n_noted))
-
-    def _stat(self, name: str) -> float:
-        assert self._crawler.stats is not None
-        return float(self._crawler.stats.get_value(f"crawlsched/{name}", 0))
 
     def _watch(self) -> None:
         """End a crawl that sends nothing although it could: silence is worse than an end."""
