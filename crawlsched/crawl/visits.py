@@ -308,7 +308,7 @@ class VisitEnds:
         self._count("crawlsched/sources/failed")
         self.source_polled(number, now)
 
-    def source_polled(self, number: int, now: float, *, has_news: bool = False, **changes: object) -> None:
+    def source_polled(self, number: int, now: float, *, has_news: bool | None = None, **changes: object) -> None:
         """A poll of a sitemap has ended."""
         n_pages, bandwidth = self._planner.pages.n, self._planner.bandwidth
         polled = self.collection.sources.polled(number, now, n_pages, bandwidth, has_news=has_news, **changes)
