@@ -247,8 +247,8 @@ class Grant:
     def answered(self, number: int, granted: float) -> None:
         """Take over the answer to a renewal, unless a later one was answered before."""
         if number == self.number:
-            # The deadline comes last. Whoever reads both without a lock never sees the higher rate too early under the
-            # new deadline, nor an old rate after a lower one was promised.
+            # A lower rate is set before the deadline, and a higher one after it. So a thread that reads both without a
+            # lock never sees a rate that was not granted until the deadline.
             if granted < self.rate:
                 self.rate = granted
             self.deadline = self._asked_at + LEASE - MARGIN

@@ -60,7 +60,7 @@ __all__ = ["FALLBACK_SCHEDULER", "LOOK_INTERVAL", "Scheduler"]
 
 logger = logging.getLogger(__name__)
 
-#: A setting that the add-on makes of Scrapy's: the scheduler for requests that are no pages.
+#: The setting in which the add-on keeps the project's SCHEDULER, which gets the requests that are no pages.
 FALLBACK_SCHEDULER = "SCHEDULER_BEFORE_CRAWLSCHED"
 #: Seconds between two looks at whatever has time; spider_idle for a handler that raises DontCloseSpider, as in Scrapy.
 LOOK_INTERVAL = 5.0

@@ -45,7 +45,7 @@ def refresh_rates_with_signals(
     -----
     Problem (4) of Busa-Fekete et al., solved by Theorem 1: page i is crawled when its effective elapsed time reaches
     the ι with V(ι) = Λ, and so 1/ψ(ι) times a second on average (Lemma 4). With y = α ι, the objective is
-    o = μ exp(-y) + V(y)/ψ(y), and what is left of it after the price of the crawls is μ exp(-y).
+    o = μ exp(-y) + V(y)/ψ(y). Without the price of the crawls, V(y)/ψ(y), it is μ exp(-y).
 
     Where all changes are announced (recall is 1) a page's freshness falls only with announcements, and its threshold
     is a number of them: crawled at every n-th, its rate is γ/n and its crawl value V(n). Rates between γ/(n+1)

@@ -19,5 +19,5 @@ SHORTEST, LONGEST = 1e-9, 1e15
 GOLDEN = float(np.sqrt(5.0) - 1.0) / 2.0
 #: After a relative step of Newton's method as small as this the next one, about its square, is lost in rounding.
 CONVERGED = EPSILON**0.75
-#: A method that has not come to its end in so many rounds is kept from it by rounding.
+#: A method that has not ended after this number of rounds is kept from its end by rounding.
 ROUNDS = 100

@@ -183,7 +183,7 @@ class Admission:
     def _take_over(self, page: int, asked: PageRequest, now: float, *, stays: bool, is_news: bool) -> None:
         """Give a page the template of its newest request, and note other data as news of the page.
 
-        A request that goes itself brings its data to the callback, so they are no news at the next visit.
+        A request that is itself sent brings its data to the callback. So these data are no news at the next visit.
         """
         digest, known = asked.digest, self.collection.planner.pages.request_digest.item(page)
         is_other = known != digest and not stays
@@ -212,11 +212,11 @@ class Admission:
             )
 
     def refuse(self, url: str, callback: str, fault: str, now: float) -> None:
-        """A request holds what cannot be written down, so its page is not kept: that is said once of each callback."""
+        """A request holds what cannot be written down, so its page is not kept; logged once for each callback."""
         self.not_data[callback] = self.not_data.get(callback, 0) + 1
         if self.not_data[callback] == 1:
             logger.warning(
-                "%s, for the callback %s, is crawled once and not kept fresh (this is said once of each callback): %s",
+                "%s, for the callback %s, is crawled once and not kept fresh (this is logged once a callback): %s",
                 url,
                 callback,
                 fault[:500],

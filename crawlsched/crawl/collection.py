@@ -111,7 +111,7 @@ class Collection:
         self.withheld = Withheld(settings.withhold)
         #: Pages that this run's requests have made, and whose requests have not ended.
         self.n_awaited = 0
-        #: The hosts of which most pages fail: since when, and how.
+        #: By host, where most of its pages fail: since when, and how they fail.
         self.failing_hosts: dict[int, dict[str, Any]] = {}
         self.lease: Lease
         #: What acts between the last write and the end of the lease.
@@ -204,7 +204,7 @@ class Collection:
         return numbers
 
     def kept_out(self, found: Sequence[FoundPage], now: float) -> list[str | None]:
-        """Return why each of these is not taken in, a key of `REASONS`; None: it is, and counts."""
+        """Return for each page why it is not taken in, a key of `REASONS`; None: it is taken in, and counted."""
         reasons: list[str | None] = []
         for page in found:
             shard = self.shards.of_name(page.host)
@@ -382,7 +382,7 @@ class Collection:
 
     @property
     def n_written(self) -> int:
-        """How many batches are known to be written, of those before the one being collected (`unsaved`)."""
+        """How many batches are known to be written; the one being collected (`unsaved`) does not count."""
         if not self._not_submitted and not self.write_behind.in_flight:
             self._n_written = self.unsaved.number - 1
         return self._n_written

@@ -25,7 +25,7 @@ __all__ = ["Polls"]
 
 logger = logging.getLogger(__name__)
 
-# The largest number of sources of a host that pages have named.
+# Of the sources that pages name, at most this number on one host are polled.
 _MOST_OF_A_HOST = 5
 # Notices of a source's news are heeded once in this share of the interval between polls.
 _BETWEEN_NOTICES = 1 / 64
@@ -81,7 +81,7 @@ class Polls:
     def _above(self, number: int) -> list[Source]:
         above: list[Source] = []
         parent = self._sources[number].parent
-        # A cyclic chain in the store ends at the limit of the reader.
+        # Parents that form a cycle in the store are followed up to the limit for nested indexes.
         while parent is not None and len(above) <= Limits().max_index_depth:
             above.append(self._sources[parent])
             parent = above[-1].parent
@@ -274,7 +274,7 @@ class Polls:
         for page, _ in found:
             self._admission.growth.found(page.url)
         shards = self._collection.shards
-        # What it says of other shards' pages is not theirs.
+        # Only pages of the source's own shard take announcements from it.
         mine = np.array([shards.of_page(page) is shards.of_name(host) for page in pages.tolist()])
         for page, (_, lastmod) in zip(pages[mine].tolist(), itertools.compress(found, mine), strict=True):
             self._collection.unsaved.announcement(page, number, lastmod, 0, now)

@@ -57,8 +57,8 @@ __all__ = ["NotForTheSpider", "Refresher"]
 
 logger = logging.getLogger(__name__)
 
-# Long work rests while this number of rows waits for the next flush: handing them over takes some milliseconds of the
-# crawling thread, writing them about a tenth of a second of the other.
+# Long work rests while this number of rows waits for the next flush. Handing the rows over takes some milliseconds of
+# the crawling thread. Writing them takes about a tenth of a second of the other thread.
 _MOST_ROWS_PER_FLUSH = 1_200
 
 
@@ -404,7 +404,7 @@ class Refresher:
         return self.watchdog.look(
             now,
             dispatched=self.visits.dispatched + self.rate.slots.taken,
-            # Something could go: a slot is due, or a page that no slot takes.
+            # Whether a request could go: a slot is due, or a page is that needs no slot.
             may=may and (self.rate.slots.is_due(now) or self.planner.frontier.next_event(now) <= now),
             distance=1.0 / self.rate.slots.rate,
         )

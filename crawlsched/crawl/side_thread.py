@@ -81,7 +81,7 @@ class Aside:
                 future.set_result(function())
             except BaseException as error:
                 future.set_exception(error)
-            # Not kept until the next result: it may be large.
+            # The result is not kept until the next one comes, since it may be large.
             del job, future, function
 
 
@@ -92,11 +92,11 @@ def _follow(future: Future[Any], then: Callable[[Any], None] | None) -> None:
 
 
 def share_one_heap() -> None:
-    """Let all threads that begin from now on use one heap; nothing where the C library is another than glibc.
+    """Let all threads that begin from now on use one heap; without glibc it does nothing.
 
-    glibc gives each thread its own, and Python's lock lets hardly two of them allocate at a time. Memory left over
-    between pieces in use by the threads that write, read and plan made a crawl of 400 pages grow by 1.4 % in ten
-    minutes.
+    glibc gives each thread a heap of its own, although Python's lock hardly ever lets two threads allocate at a time.
+    The threads that write, read and plan leave unused memory between pieces in use. By this a crawl of 400 pages grew
+    by 1.4 % in ten minutes.
     """
     m_arena_max = -8  # its number in glibc's malloc.h
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)

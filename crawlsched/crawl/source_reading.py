@@ -41,7 +41,7 @@ __all__ = [
 
 #: The request fingerprint of a URL, and its pages.
 KnownAs = Callable[[str], tuple[bytes, Sequence[int]]]
-#: What a source last announced of pages, in the database.
+#: Reads from the database the last announcements of pages by a source.
 AnnouncedBefore = Callable[[NDArray[np.intp], int], tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]
 # An entry: its URL, its date in POSIX seconds, whether that names a time of day, and its text.
 _Entry = tuple[str, float | None, str | None, str | None]
@@ -77,8 +77,8 @@ def read_source(
 ) -> SourceRead:
     """Read a sitemap, an index of sitemaps, or a robots.txt; change nothing.
 
-    An index that lists any of its `ancestors` is a loop. The document may speak of the pages of `hosts`, too, whose
-    robots.txt name it. `known_as` gives the request fingerprint of a URL and its pages, and `announced_before` what a
+    An index that lists any of its `ancestors` is a loop. The document may also list pages of `hosts`, whose robots.txt
+    files name it. `known_as` gives the request fingerprint of a URL and its pages, and `announced_before` what a
     source last stated of pages (`Reader.announcements_for`). The crawling thread may add pages meanwhile, so it checks
     again before it adds an unknown entry.
     """

@@ -132,7 +132,7 @@ class Unsaved:
 
     def source(self, source: Source, now: float) -> None:
         """A source was found or polled."""
-        # A polled source is of one site; others announce pages anywhere, and each shard has a row of them.
+        # A polled source is in the shard of its host. Others announce pages anywhere: each shard has a row for them.
         if source.kind in POLLED_KINDS or self._shards.n is None:
             shard = self._shards.of_name(source.host)
             if shard is not None:

@@ -127,8 +127,8 @@ class Visits:
     def open(self, *, url: str, now: float, host: int = -1, page: int = -1, source: int = -1) -> Visit:
         """Begin a visit of a page or a source.
 
-        A request of the fallback scheduler is neither: its visit only recognises its redirects and retries, and is not
-        counted.
+        A request of the fallback scheduler is for no page and no source. Its visit only recognises its redirects and
+        retries, and is not counted.
         """
         visit = Visit(token=next(self._tokens), page=page, source=source, host=host, url=url, opened_at=now)
         self._open[visit.token] = visit
@@ -368,7 +368,7 @@ class VisitEnds:
         self._say(f"What came of {without_secrets(visit.url)} cannot be judged, so it is visited again later", error)
         try:
             self._close(visit, Outcome.ERROR)
-        finally:  # one error may follow another, and nobody else lets the page or the source go
+        finally:  # _close may fail, too, and nothing else releases the page or the source
             if visit.page >= 0:
                 self._let_go(visit.page, now)
             elif visit.source >= 0:

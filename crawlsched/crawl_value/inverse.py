@@ -153,8 +153,8 @@ def _staleness_at(share: FloatArray, pages: FloatArray) -> FloatArray:
 
 
 def _first_guess(share: FloatArray, goal: FloatArray, pages: FloatArray) -> FloatArray:
-    # Without announcements y = goal. Where the next one would do, V is the first term, 1 - exp(-y) per gamma / mu once
-    # announcements are likely to have come (alpha / gamma is how long that takes, on the scale of y).
+    # Without announcements y = goal. Where one announcement is enough to reach the goal, V is its first term,
+    # 1 - exp(-y) per gamma / mu, once announcements are likely to have come (alpha / gamma on the scale of y).
     delta, _, alpha, gamma, kappa = pages
     first = -np.log1p(-np.minimum(share * (gamma / delta), LARGEST_SHARE))
     return np.where(first < kappa, first + np.minimum(alpha / gamma, goal), goal)

@@ -43,7 +43,7 @@ class Grid:
         self.rates = rates
         self.elapsed: FloatArray = np.geomspace(1e-3, 1e11, 384)
         self.gain = gain(self.elapsed[:, np.newaxis], rates)
-        # In ratios of 1.3: between two a value is about a power of the time.
+        # Times in ratios of 1.3. Between two of them a value is about a power of the time.
         self._times: FloatArray = np.geomspace(self.elapsed[0], self.elapsed[-1], 128)
         self._values = gain(self._times, rates[:, np.newaxis]).astype(np.float32)
 

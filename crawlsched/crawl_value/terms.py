@@ -308,7 +308,8 @@ def stirling(i: FloatArray) -> FloatArray:
 
 def _settled(columns: FloatArray, oscillations: FloatArray) -> tuple[FloatArray, FloatArray]:
     # psi(u) = u / D + gamma kappa^2 / (2 D^2) + oscillations, D = alpha + gamma kappa, and V is the integral of
-    # exp(-u) psi(u). `start` is what the integral up to infinity has beyond the straight line: 1/Delta - its integral.
+    # exp(-u) psi(u). `start` is the part of the integral up to infinity beyond the straight line: 1/Delta minus that of
+    # the line.
     y, alpha, gamma, kappa, c, needed, fresh = columns
     smoothness = c * kappa
     ahead = 0.5 * kappa * smoothness / (1.0 + smoothness)

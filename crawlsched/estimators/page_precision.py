@@ -14,7 +14,7 @@ __all__ = ["EXTREME", "OF_THE_SOURCE", "REMEMBERED", "beta", "expected_evidence"
 REMEMBERED = 200.0
 #: How many announcements the knowledge of a source counts for beside a page's own.
 OF_THE_SOURCE = 4.0
-#: No source is so surely right or wrong that a page could not be otherwise.
+#: A source's precision is taken to be this far from 0 and 1 at least, since a page may differ from its source.
 EXTREME = 1e-6
 # The largest number of announcements that count: beyond, a variance would be lost to rounding.
 _MOST = 1.0 / EXTREME

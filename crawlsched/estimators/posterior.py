@@ -76,9 +76,9 @@ class Renewal:
     Parameters
     ----------
     farthest : float, default 10
-        A new rate lies within this factor of the old one, above or below it, except for a share of them.
+        A new rate lies within this factor of the old one, above or below it, except for the share `far`.
     far : float, default 0.1
-        This share may be any rate, drawn from the prior: none is ever ruled out, and a jump by a hundred is followed.
+        This share of new rates is drawn from the prior: no rate is ever ruled out, and a jump by a hundred is seen.
     most : float, default 2
         A rate gets at most this multiple of its prior probability. Without that, evidence against rates that no page
         has would hardly count, and a prior learned from such likelihoods would begin to believe in them.
@@ -92,9 +92,9 @@ class Renewal:
 
         L_j ← L_j + min(o (0.9 Σ_near π_i L_i / (W π_j) + 0.1 Σ π_i L_i), 2 ε Σ π_i L_i).
 
-    The fixed share of Herbster and Warmuth (1998) is that with the last sum alone. A page is followed the sooner the
-    more pages are like its new rate; new rates come from wherever the prior has any. Among rates ten times as fast or
-    slow a page is soon found again, whatever the others are like.
+    The fixed share of Herbster and Warmuth (1998) is this formula with the last sum alone. The more pages have a rate
+    like a page's new one, the sooner it is found; new rates come from wherever the prior has any. A new rate within a
+    factor of ten of the old one is soon found, whatever the rates of other pages are.
 
     Examples
     --------
@@ -176,7 +176,7 @@ class Posterior(Estimator):
 
     With `renewal` ε the rate is a hidden Markov chain, and the step before each visit is that of its filter (fixed
     share [3]_, but for where a new rate is drawn from). Evidence against a rate is then never much more than log(1/ε),
-    and a page that has changed its ways is followed soon, while one that keeps to them is known as well as before;
+    and the estimate soon follows a page whose rate has changed. A page with a steady rate is known as well as before.
     docs/notes/learning.md has the figures.
 
     Bias: the posterior mean is drawn towards the prior (its whole purpose) as long as visits are few: by as much as
@@ -321,10 +321,10 @@ class Posterior(Estimator):
         doubt : float, default 0
             Probability that an unchanged page would have looked the same if it had changed.
         time_since_modified : float, optional
-            Seconds from the last of the page's changes to this visit, where they are known. They count for a changed
-            page without evidence, and if they are fewer than `elapsed`.
+            Seconds from the page's last change to this visit, where they are known. They are used only for a changed
+            page without evidence, and only if they are fewer than `elapsed`.
         n_updates : int, default 0
-            How many updates the row has had, where it does not count them.
+            How many updates the row has had, for rows that do not count their updates.
 
         Notes
         -----

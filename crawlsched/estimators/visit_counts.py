@@ -32,10 +32,10 @@ class Naive(Estimator):
 
     Notes
     -----
-    Cho and Garcia-Molina [1]_, section 4.1. Biased low, and more visits do not help: with visits every I seconds and
+    Cho and Garcia-Molina [1]_, section 4.1. Biased low, and more visits do not help. With visits every I seconds and
     r = change_rate · I its mean is (1 - e^{-r}) / r of the truth (Theorem 4.1): 10 % low at r = 0.21, 37 % at r = 1,
-    57 % at r = 2; with visits at random at rate p it is p / (p + change_rate) of it (Avrachenkov et al. [2]_,
-    section 3.4). 0 for a page without visits or without changes: not for scheduling by itself.
+    57 % at r = 2. With visits at random at rate p it is p / (p + change_rate) of it (Avrachenkov et al. [2]_,
+    section 3.4). It is 0 for a page without visits or without changes: not for scheduling by itself.
 
     References
     ----------
@@ -89,8 +89,8 @@ class BiasReduced(VisitCounts):
     Notes
     -----
     Cho and Garcia-Molina [1]_, section 4.2 and appendix B. With visits every I seconds and r = change_rate · I its mean
-    is equation (1) of the paper: practically unbiased for r < 1 from three visits on, less than 10 % low for r < 3.5
-    with 20 visits and r < 5 with 80; it never exceeds log(2n + 1) / I. It estimates best at visits about
+    is equation (1) of the paper. It is practically unbiased for r < 1 from three visits on. It is less than 10 % low
+    for r < 3.5 with 20 visits and r < 5 with 80. It never exceeds log(2n + 1) / I. It estimates best at visits about
     `BEST_FREQUENCY_RATIO` changes apart. Where intervals differ it takes each for the mean one and is biased low (use
     `MaximumLikelihood`). 0 for a page without visits or without changes: not for scheduling by itself.
 

@@ -69,7 +69,7 @@ def read_visits(path: Path) -> list[RecordedVisit]:
     if not rows or missing:
         what = f"no column {', '.join(missing)}" if missing else "no rows"
         raise CrawlschedError(
-            f"The visits {path} have {what}; needed are the columns time, url, body, and a row a visit."
+            f"The visits {path} have {what}; it needs the columns time, url and body, and a row for each visit."
         )
     visits = [_visit(path, number, row) for number, row in enumerate(rows, 2)]
     return sorted(visits, key=lambda visit: visit.time)

@@ -176,7 +176,7 @@ class Pages:
         return rows
 
     def set_rows(self, rows: npt.NDArray[np.intp], columns: dict[str, npt.NDArray[Any]]) -> None:
-        """Set distinct rows to columns from a store, making room as needed, and no others; O(1) a page."""
+        """Fill distinct rows from columns of a store, with more room as needed; O(1) a page."""
         if not rows.size:
             return
         if int(rows.min()) < 0:

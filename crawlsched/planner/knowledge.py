@@ -27,8 +27,8 @@ from crawlsched.planner.values import POLICIES, PlannedValues, PointValues, Post
 __all__ = ["DAY", "RENEWAL", "Knowledge"]
 
 
-#: Probability that a page's change rate is another one at the next visit: the past of a page that has changed its ways
-#: is forgotten in about ten visits. docs/notes/learning.md has what it costs where rates stay.
+#: Probability that a page's change rate is another one at the next visit. When the rate has changed, the past is
+#: forgotten in about ten visits. docs/notes/learning.md says what freshness this costs where rates stay.
 RENEWAL = 0.01
 
 

@@ -88,8 +88,8 @@ class Planner(Knowledge):
     max_crawl_interval : float, optional
         A page not crawled for longer goes before anything of value, seconds.
     max_crawl_rounds : float, optional
-        A page of some importance that was not crawled for so many rounds, each as long as one crawl of every page
-        takes, goes before long, too (`crawlsched.planner.starvation`); None: what is not worth it never goes.
+        A page of some importance that was not crawled for this number of rounds goes soon, too; a round is the time
+        that one crawl of every page takes (`crawlsched.planner.starvation`). None: a page not worth it never goes.
     discovery_share : float
         At most this share of the slots goes to first copies while pages that have a copy are due.
     signal_delay : float

@@ -109,7 +109,7 @@ class Store(Access):
             yield from page_blocks(connection, wanted, block, host_number, n_rates)
 
     def save(self, batch: Batch) -> Refused:
-        """Write a batch in one transaction, and count the rows that are refused, by table; twice changes nothing.
+        """Write a batch in one transaction, and count the refused rows by table. Writing it twice changes nothing more.
 
         If another process took the lease over (`CollectionInUse`) or the database fails, nothing is written.
         """

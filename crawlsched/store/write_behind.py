@@ -16,8 +16,8 @@ logger = logging.getLogger("crawlsched.store")
 #: What is handed over at one moment: a batch for each store.
 Parts = Sequence[tuple[Store, Batch]]
 
-# Seconds from a first failure to the next attempt, and from one to the next at most. At the end a write that is under
-# way has as long as that.
+# Seconds from a first failure to the next attempt, and from one to the next at most. When the crawl ends, a write that
+# is under way gets the longest pause to finish.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 
 

@@ -1,7 +1,7 @@
 """Membership: this process among those that share a collection, in a thread that renews its grant.
 
-The thread never waits for the crawling thread, nor the other way round: a crawl that is busy for some seconds keeps its
-shards, and one whose database is away stops sending by its own clock.
+This thread and the crawling thread never wait for each other. So a crawl that is busy for some seconds keeps its
+shards, and a crawl that cannot reach its database stops sending by its own clock.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ class Membership:
             self._given_up[shard] = self._clock()
 
     def is_done_with(self, shard: int) -> None:
-        """A shard for which this process has stopped is written down; it is given back if it is not yet."""
+        """The last changes of a shard that this process gives up are written, so it can be given back."""
         self._done_with[shard] = self._released[shard]
         self._poked.set()
 
@@ -222,7 +222,7 @@ class Membership:
                 return
 
     def _ended(self, seen: Seen) -> list[str]:
-        """Return the members that seem to live, and whose processes are known to have ended."""
+        """Return the members whose lease still runs, although their processes are known to have ended."""
         return [token for token, member in seen.members.items() if seen.is_alive(token) and member.has_ended]
 
     def renew(self) -> float:
@@ -290,7 +290,7 @@ class Membership:
             is_all_said, self._unsaid = self._say(), False
         except Exception as error:
             if not self._unsaid:
-                _complain("What is for the others cannot be written down", error)
+                _complain("Rows for the other processes cannot be written", error)
             is_all_said, self._unsaid = False, True
         return is_all_said
 

@@ -106,7 +106,7 @@ class SharedCrawl:
             if self._membership.seen is None:
                 raise StoreError(f"The collection {self.shared.name!r} cannot be joined: {self._membership.failure}")
         except BaseException:
-            # A process that does not crawl keeps no shard from the others.
+            # This process will not crawl, so the other processes must get its shards.
             self._membership.leaves()
             self.close(self._refresher.clock())
             raise
@@ -131,7 +131,7 @@ class SharedCrawl:
         return {name: str(getattr(self._refresher.settings, name)) for name in names}
 
     def _agree(self) -> None:
-        """Refuse to join processes with other aims: the rate is divided by the worth of a crawl to each process."""
+        """Refuse to join processes with other settings: what a crawl is worth to each process divides the rate."""
         seen, mine = self.shared.look(), self._aims
         for member in seen.members.values():
             differ = [name for name in mine if member.status.get(name, mine[name]) != mine[name]]

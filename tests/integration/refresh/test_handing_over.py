@@ -208,7 +208,7 @@ def test_a_spider_that_begins_with_very_many_pages_delays_no_renewal(shared, mem
         member.renew()
         member.renew()
         assert set(member.mine()) == {0, 1, 2, 3}
-    assert caplog.text.count("What is for the others cannot be written down, which is tried again") == 1
+    assert caplog.text.count("Rows for the other processes cannot be written, which is tried again") == 1
     counts = []
     while len(counts) < 3:
         member.renew()
