@@ -12,7 +12,6 @@ from crawlsched.estimators.estimator import Columns, Estimator
 from crawlsched.estimators.observations import Observations
 
 __all__ = [
-    "BEST_FREQUENCY_RATIO",
     "BiasReduced",
     "LastModified",
     "Naive",
@@ -91,7 +90,7 @@ class BiasReduced(VisitCounts):
     Cho and Garcia-Molina [1]_, section 4.2 and appendix B. With visits every I seconds and r = change_rate · I its mean
     is equation (1) of the paper: practically unbiased for r < 1 from three visits on, less than 10 % low for r < 3.5
     with 20 visits and r < 5 with 80; it never exceeds log(2n + 1) / I. It estimates best at visits about
-    `BEST_FREQUENCY_RATIO` changes apart. Where intervals differ it takes each for the mean one and is biased low (use
+    1.5 changes apart. Where intervals differ it takes each for the mean one and is biased low (use
     `MaximumLikelihood`). 0 for a page without visits or without changes: not for scheduling by itself.
 
     References
@@ -217,10 +216,6 @@ class LastModified(VisitCounts):
         x, n = changes[between], visits[between]
         without_bias[between] = (x - 1) - x / (n * np.log1p(-x / n))
         return ratio(without_bias, self._columns["time"][pages])
-
-
-#: Changes per visit at which a visit teaches most, "r ≈ 1.5" (Cho and Garcia-Molina 2003, section 4.2, Figure 7).
-BEST_FREQUENCY_RATIO = 1.5
 
 
 def naive_moments(frequency_ratio: npt.ArrayLike, n_visits: int) -> tuple[FloatArray, FloatArray]:
@@ -353,7 +348,7 @@ def bias_reducing_addend(n_visits: npt.ArrayLike) -> FloatArray:
     return addend
 
 
-def best_visit_interval(change_rate: npt.ArrayLike, frequency_ratio: float = BEST_FREQUENCY_RATIO) -> FloatArray:
+def best_visit_interval(change_rate: npt.ArrayLike, frequency_ratio: float = 1.5) -> FloatArray:
     """Return how long to wait between visits in order to learn a change rate with as few of them as possible.
 
     Parameters
@@ -361,7 +356,7 @@ def best_visit_interval(change_rate: npt.ArrayLike, frequency_ratio: float = BES
     change_rate : array_like
         Changes per second, as guessed beforehand; positive.
     frequency_ratio : float, default 1.5
-        Changes between two visits.
+        Changes between two visits; at 1.5 a visit teaches most (Cho and Garcia-Molina 2003, section 4.2, Figure 7).
 
     Returns
     -------
