@@ -196,14 +196,14 @@ class Histories(NamedTuple):
 
 def _teach(planner: Planner, pages: NDArray[np.intp], visits: Histories) -> None:
     """Learn of new pages from visits as a crawl learns from its own."""
-    posterior = Posterior(pages.size, planner.posterior.rates, dtype=np.uint16, renewal=RENEWAL)
+    posterior = Posterior(pages.size, planner.posterior.rates, dtype=np.uint8, renewal=RENEWAL)
     teach = np.flatnonzero(visits.is_known)
     row, elapsed, changed = visits.row[teach], visits.elapsed[teach], visits.changed[teach] == 1
     _, start, count = np.unique(row, return_index=True, return_counts=True)
     # All pages' first visits teach first, then their second ones, and so on.
     for number in range(int(count.max(initial=0))):
         at = start[count > number] + number
-        posterior.update(row[at], elapsed[at], changed[at])
+        posterior.update(row[at], elapsed[at], changed[at], n_updates=number)
         if planner.learned is not None:
             planner.learned.observe(pages[row[at]], elapsed[at], changed[at])
-    planner.posterior.unpack(pages, posterior.packed(np.arange(pages.size))[:, :-1])  # without the number of updates
+    planner.posterior.unpack(pages, posterior.packed(np.arange(pages.size)))
