@@ -11,7 +11,7 @@ import asyncio
 import logging
 import sys
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from functools import wraps
 from importlib import import_module
 from importlib.util import find_spec
@@ -193,12 +193,6 @@ def slot_name(crawler: Crawler, request: Request) -> str:
 def dupefilter_of(scheduler: Any) -> Any:
     """Return the filter of a scheduler; None if it has none, as one of the project's own may not."""
     return getattr(scheduler, "df", None)
-
-
-@_nicety("requests that another component has replaced are found late")
-def under_way(crawler: Crawler) -> Collection[Request] | None:
-    """Return the requests that the downloader has."""
-    return crawler.engine.downloader.active
 
 
 @_nicety("what waits when the spider closes is given up late", False)

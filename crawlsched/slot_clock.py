@@ -1,8 +1,12 @@
 """When the next crawl may go out: a fixed rate on an absolute grid, without bursts and without drift."""
 
+from datetime import timedelta
 from math import ceil, floor, inf, isfinite
 
-__all__ = ["GAP", "TIMER_SLACK", "SlotClock"]
+__all__ = ["DAY", "GAP", "TIMER_SLACK", "SlotClock"]
+
+#: A day, in seconds.
+DAY = timedelta(days=1).total_seconds()
 
 #: Least distance between two requests, as a share of the mean one: in no second are there more than 1.25 rate + 1.
 GAP = 0.8

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 __all__ = [
@@ -19,9 +19,8 @@ __all__ = [
     "say_trust",
 ]
 
-# What takes longer than this nobody will see.
-_FOR_EVER = 86_400.0 * 365.25 * 1000
-_UNITS = ((86_400.0 * 365.25, "years"), (86_400.0, "d"), (3600.0, "h"), (60.0, "min"))
+_YEAR, _DAY = timedelta(days=365.25).total_seconds(), timedelta(days=1).total_seconds()
+_UNITS = ((_YEAR, "years"), (_DAY, "d"), (3600.0, "h"), (60.0, "min"))
 
 
 def say_duration(seconds: float) -> str:
@@ -30,7 +29,7 @@ def say_duration(seconds: float) -> str:
     >>> say_duration(0.25), say_duration(45), say_duration(5400), say_duration(864000), say_duration(float("inf"))
     ('0.25 s', '45 s', '90 min', '10 d', 'for ever')
     """
-    if seconds > _FOR_EVER:
+    if seconds > 1000 * _YEAR:
         return "for ever"
     for size, name in _UNITS:
         if seconds >= 2 * size:
@@ -117,7 +116,7 @@ def say_rate(per_second: float) -> str:
     ('12.3/s', '30/min', '12/d')
     """
     units = (("s", 1.0), ("min", 60.0), ("h", 3600.0))
-    unit, seconds = next((one for one in units if per_second * one[1] >= 1.0), ("d", 86_400.0))
+    unit, seconds = next((one for one in units if per_second * one[1] >= 1.0), ("d", _DAY))
     return f"{float(f'{per_second * seconds:.3g}'):,g}/{unit}"
 
 

@@ -32,8 +32,7 @@ __all__ = ["Addon"]
 logger = logging.getLogger(__name__)
 
 # Nearest to the engine: it sees decoded bodies after redirects and retries, and what every other middleware refused.
-_DOWNLOADER_MIDDLEWARE_ORDER = 25
-_SPIDER_MIDDLEWARE_ORDER = 25
+_NEAREST = 25
 _SCRAPYS_OWN = (
     # Scrapy's limit of 16 would leave slots unused as soon as one host is slow; what remains bounds the memory.
     ("CONCURRENT_REQUESTS", 1000, "CRAWLSCHED_BANDWIDTH limits the rate, and each host has its own limits"),
@@ -86,12 +85,8 @@ class Addon:
             named_collection(checked.collection, spider.name, vars(spider))  # or raise: a script may catch it
         share_one_heap()
         self._install_scheduler(settings)
-        settings.setdefault_in_component_priority_dict(
-            "DOWNLOADER_MIDDLEWARES", RefreshMiddleware, _DOWNLOADER_MIDDLEWARE_ORDER
-        )
-        settings.setdefault_in_component_priority_dict(
-            "SPIDER_MIDDLEWARES", DeliveryMiddleware, _SPIDER_MIDDLEWARE_ORDER
-        )
+        settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", RefreshMiddleware, _NEAREST)
+        settings.setdefault_in_component_priority_dict("SPIDER_MIDDLEWARES", DeliveryMiddleware, _NEAREST)
         settings.setdefault_in_component_priority_dict("EXTENSIONS", Refresh, 0)
         _set_unless_the_project_does(settings)
         _say_what_slows(settings, checked)

@@ -8,7 +8,7 @@ Scrapy 2.13 gives each method the spider, which none needs.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from traceback import clear_frames
 from typing import Any, Self
 
@@ -59,7 +59,7 @@ class RefreshMiddleware:
         # A cached answer would tell nothing about the page as it is now.
         self._bypass_cache = crawler.settings.getbool("HTTPCACHE_ENABLED")
         self._obeys_robots = crawler.settings.getbool("ROBOTSTXT_OBEY")
-        self._robots = RobotsFiles(crawler, refresher)
+        self.robots = RobotsFiles(crawler, refresher)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -71,8 +71,8 @@ class RefreshMiddleware:
         self._prepare(request)
         if request.meta.get("crawlsched_named_by_site"):
             return self._refuse_private(request)
-        if not request.meta.get("dont_obey_robotstxt") and (due := self._robots.due(request)) is not None:
-            return self._robots.read_again(due)
+        if not request.meta.get("dont_obey_robotstxt") and (due := self.robots.due(request)) is not None:
+            return self.robots.read_again(due)
         return None
 
     async def _refuse_private(self, request: Request) -> None:
@@ -115,7 +115,7 @@ class RefreshMiddleware:
         visit = self._visits.get(request.meta.get("crawlsched_visit"))
         if visit is None:
             if self._is_scrapys_robots(request):
-                self._robots.fetched(request, response)
+                self.robots.fetched(request, response)
                 robots_downloaded(self._crawler, request, response)
             return response
         if not visit.tracked:
@@ -176,12 +176,12 @@ class RefreshMiddleware:
         """Resolve the visit of a request that got no response."""
         visit = self._visits.get(request.meta.get("crawlsched_visit"))
         if is_forbidden_by_robots(exception):
-            self._robots.refused(request)
+            self.robots.refused(request)
             if visit is not None and visit.page >= 0:
                 host = urlparse_cached(request).hostname or ""
                 self._refresher.collection.withheld.note(host, "robots", request.url, self._refresher.clock())
         if visit is None and self._is_scrapys_robots(request):
-            self._robots.fetched(request, None)
+            self.robots.fetched(request, None)
         if request.meta.get("dont_retry") == NOT_RETRIED or isinstance(exception, NotSent):
             take_exception_back(self._crawler, exception)
         if visit is None or isinstance(exception, NotForTheSpider | NotSent):
@@ -197,7 +197,7 @@ class RefreshMiddleware:
             read = await run_in_thread(self._refresher.polls.read_source, visit, response.url, response.body)
             headers = [value.decode("latin-1") for value in response.headers.getlist("Link")]
             if (linked := linked_hubs(headers, response.url)).url:
-                read.hubs = linked
+                read.document = replace(read.document, hubs=linked)
             self._refresher.polls.source_read(visit, read, etag, last_modified, self._refresher.clock())
         raise NotForTheSpider(f"{response.url} is a sitemap of crawlsched's own.")
 
@@ -255,6 +255,11 @@ class VisitErrback:
     spiders_own: Any
     is_ours: bool
     not_sent: Callable[[Request], None] | None
+
+    def __del__(self) -> None:
+        # No request carries it any more. This may run in any thread.
+        if self.refresher.visits.get(self.token) is not None:
+            self.refresher.visit_ends.lost.append(self.token)
 
     def __call__(self, failure: Failure) -> Any:
         """End the visit, and give the spider what is its own."""

@@ -17,6 +17,7 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.reactor import is_reactor_installed
 
+from crawlsched.addon.downloadermiddlewares import RefreshMiddleware
 from crawlsched.addon.lifetime import end_loudly
 from crawlsched.addon.spidermiddlewares import token_of
 from crawlsched.addon.subscribing import HubSubscriber
@@ -93,16 +94,11 @@ INTERPRETER = _Interpreter()
 
 logger = logging.getLogger(__name__)
 
-_HEARTBEAT_INTERVAL = 5.0
-_SWEEP_INTERVAL = 5.0
-_FIRST_SAMPLE = 3.0
-_COMMANDS_INTERVAL = 0.5
-_CLEARING_INTERVAL = 5.0
-_LOOK_INTERVAL = 0.1
-_WATCH_INTERVAL = 2.0
+# Seconds between two looks of all that has time; of the other processes of a collection.
+_LOOK_INTERVAL = 5.0
+_OTHERS_INTERVAL = 0.1
 # Long work (50,000 entries of a sitemap) is done in slices this far apart, each short enough for the slot clock.
 _WORK_INTERVAL = 0.006
-_WORK_SLICE = 0.002
 
 
 class Refresh:
@@ -144,12 +140,14 @@ class Refresh:
             return
         refresher, sharing = self._refresher, self._refresher.sharing
         refresher.guard.give_up = lambda reason, sentence: end_loudly(self._crawler, reason, sentence)
-        self._every(_WORK_INTERVAL, "long work", lambda: refresher.long_work.go_on(_WORK_SLICE))
+        self._every(_WORK_INTERVAL, "long work", refresher.long_work.go_on)
         self._every(FLUSH_INTERVAL, "the timer of the flush", self._flush)
-        self._every(_SWEEP_INTERVAL, "ending old visits", lambda: refresher.sweep(refresher.clock()))
-        self._every(_HEARTBEAT_INTERVAL, "the heartbeat", self._heartbeat)
-        self._every(_WATCH_INTERVAL, "the watchdog", self._watch)
-        self._every(_CLEARING_INTERVAL, "clearing timers", clear_cancelled_timers)
+        self._every(_LOOK_INTERVAL, "ending old visits", lambda: refresher.sweep(refresher.clock()))
+        self._every(_LOOK_INTERVAL, "the heartbeat", self._heartbeat)
+        self._every(_LOOK_INTERVAL, "the watchdog", self._watch)
+        self._every(_LOOK_INTERVAL, "clearing timers", clear_cancelled_timers)
+        if (middleware := self._crawler.get_downloader_middleware(RefreshMiddleware)) is not None:
+            self._every(_LOOK_INTERVAL, "reading robots.txt again", middleware.robots.look)
         # No process has the figures of a collection that several crawl.
         figures = None if sharing is not None else Figures(refresher, self._stat)
         jobs = CrawlJobs(refresher, figures)
@@ -157,13 +155,13 @@ class Refresh:
         self._started.callback(jobs.stop)
         self._once(FIRST_MINUTE, self._say_first_minute)
         if sharing is None:
-            self._every(_COMMANDS_INTERVAL, "obeying commands", self._obey_commands)
+            self._every(FLUSH_INTERVAL, "obeying commands", self._obey_commands)
             self._start_what_one_process_has()
         else:
             refresher.on_shard = jobs.shard_came
-            self._every(_LOOK_INTERVAL, "following the others", lambda: sharing.look(refresher.clock()))
+            self._every(_OTHERS_INTERVAL, "following the others", lambda: sharing.look(refresher.clock()))
         if figures is not None:
-            self._once(_FIRST_SAMPLE, figures.sample)  # soon: people look most at a crawl that has just begun
+            self._once(_LOOK_INTERVAL, figures.sample)  # soon: people look most at a crawl that has just begun
         INTERPRETER.begin()
         self._started.callback(INTERPRETER.end)
 
@@ -203,7 +201,7 @@ class Refresh:
         deferred_from_coro(receiver.start())
         self._started.push_async_callback(receiver.stop)
         if refresher.settings.receiver.url is not None:
-            self._every(HubSubscriber.INTERVAL, "asking hubs", HubSubscriber(self._crawler, refresher).look)
+            self._every(_LOOK_INTERVAL, "asking hubs", HubSubscriber(self._crawler, refresher).look)
 
     async def spider_closed(self, spider: Spider, reason: str) -> None:
         """Stop what was started."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from urllib.parse import urlsplit
 
-from scrapy import Request, signals
+from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
@@ -19,14 +19,15 @@ from scrapy.utils.misc import load_object
 
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.visits import NOT_RETRIED
-from crawlsched.scrapy_versions import ROBOTS_PARSED, create_looping_call, download, put_robots, robots_facts
+from crawlsched.scrapy_versions import ROBOTS_PARSED, download, put_robots, robots_facts
+from crawlsched.slot_clock import DAY
 
 __all__ = ["RobotsFiles"]
 
 logger = logging.getLogger(__name__)
 
 # RFC 9309, 2.4: as long as Cache-Control says, and not longer than a day. Seconds.
-_SHORTEST, _LONGEST = 10.0, 86_400.0
+_SHORTEST, _LONGEST = 10.0, DAY
 # Within a day robots.txt takes at most one request to a host in this number.
 _REQUESTS_EACH = 100
 _max_age = re.compile(r"max-age\s*=\s*\"?(\d{1,9})", re.IGNORECASE).search
@@ -53,9 +54,6 @@ class RobotsFiles:
         self._copies: dict[str, _Copy] = {}
         self._forbidding: set[str] = set()
         crawler.signals.connect(self.parsed, ROBOTS_PARSED)
-        crawler.signals.connect(self._start, signals.spider_opened)
-        crawler.signals.connect(self._stop, signals.spider_closed)
-        self._timer = create_looping_call(self._look)
 
     def fetched(self, request: Request, response: Response | None) -> None:
         """Scrapy has asked for a robots.txt the first time, and followed redirects; None: there was no answer."""
@@ -75,19 +73,12 @@ class RobotsFiles:
         copy.n_requests += 1
         return netloc if self._is_due(copy) else None
 
-    def _look(self) -> None:
-        # No request goes to a host that forbids all its pages, so nothing else would lead to a new reading.
-        if self._refresher.is_open and not self._refresher.rate.rests:
+    def look(self) -> None:
+        """Read what is due of hosts that forbid pages: where all are forbidden, no request would lead to it."""
+        if not self._refresher.rate.rests:
             for netloc in self._forbidding & self._copies.keys():
                 if self._is_due(self._copies[netloc]):
                     deferred_from_coro(self.read_again(netloc))
-
-    def _start(self) -> None:
-        self._timer.start(_SHORTEST, now=False)
-
-    def _stop(self) -> None:
-        if self._timer.running:
-            self._timer.stop()
 
     def _is_due(self, copy: _Copy) -> bool:
         age = self._refresher.clock() - copy.read_at

@@ -11,7 +11,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import chain
+from math import inf
 from typing import Any, Literal, Self
 
 from scrapy import Request, Spider, signals
@@ -28,7 +28,7 @@ from twisted.python.failure import Failure
 
 from crawlsched.addon.downloadermiddlewares import VisitErrback
 from crawlsched.addon.lifetime import exit_with_1, wait
-from crawlsched.addon.sending import DownloaderSlots, PacedHandlers
+from crawlsched.addon.sending import LOOK_AGAIN, DownloaderSlots, PacedHandlers
 from crawlsched.change_signals.collected import Limits
 from crawlsched.crawl.commands import obey_waiting
 from crawlsched.crawl.deliveries import Delivery
@@ -48,7 +48,6 @@ from crawlsched.scrapy_versions import (
     run_in_thread,
     slot_name,
     stand_before_handlers,
-    under_way,
     wake,
 )
 from crawlsched.settings import parse_bandwidth
@@ -62,25 +61,8 @@ logger = logging.getLogger(__name__)
 
 #: A setting that the add-on makes of Scrapy's: the scheduler for requests that are no pages.
 FALLBACK_SCHEDULER = "SCHEDULER_BEFORE_CRAWLSCHED"
-# While the engine cannot take a request, ask again after this share of the distance between two slots, within bounds.
-_ASK_AGAIN_SHARE = 0.25
-_ASK_AGAIN_WITHIN = (0.005, 0.1)
-# A retry for a host that rests longer than this is given up: the page comes again by itself after the rest.
-_LONGEST_WAIT_OF_A_RETRY = 30.0
-# Pages refused at the door (offsite) cost no slot; but no tick may go through a whole site of them.
-_REFUSALS_PER_SLOT = 20
-# The engine goes through its whole round for each time it is woken, so slots that have come together go together.
-_SLOTS_PER_TICK = 16
-# A visit has lost its request if two looks cannot find it; seconds between the looks.
-_LOST_LOOKED_AT = 2.0
-# Whether a run has become quiet is looked at no more often than this, seconds.
-_QUIET_LOOKED_AT = 0.5
-# In a pause slots pass; its end is announced.
-_LOOK_IN_A_PAUSE = 1.0
-# Seconds until a slot that failed is tried again.
-_AFTER_A_FAILURE = 0.25
-# A standby looks this often whether the collection is free, and whether it is to end, seconds.
-_STANDBY_LOOKS = 1.0
+# Seconds between two spider_idle for a handler that raises DontCloseSpider, as Scrapy sends them.
+_IDLE_INTERVAL = 5.0
 # Keys of meta that a request must not take over from the one that it was made of.
 _OWN_META = ("crawlsched_visit", "crawlsched_source", "crawlsched_changed", "crawlsched_named_by_site")
 # Marks a request that Scrapy's filter passes only because it was let through before.
@@ -106,9 +88,7 @@ class Scheduler(BaseScheduler):
         self._rested = False
         self._closed = False
         self._was_stopped = False  # as a standby, before it began
-        self._has_been_busy = True
-        self._quiet_looked_at = self._lost_looked_at = 0.0
-        self._perhaps_lost: set[int] = set()
+        self._look_whether_quiet_at = 0.0
         self._timer: Any = None
         _, self._fingerprint = fingerprints(crawler.request_fingerprinter, refresher.settings.ignore_parameters)
         filter_class = load_object(crawler.settings["DUPEFILTER_CLASS"])
@@ -162,7 +142,7 @@ class Scheduler(BaseScheduler):
             else:
                 self._pace_requests()
                 break
-            await wait(_STANDBY_LOOKS)
+            await wait(LOOK_AGAIN)
             # Scrapy has no engine to stop yet, and only notes the wish.
             self._closed = self._was_stopped = not self._crawler.crawling
         opened = self._fallback.open(self._spider)
@@ -172,14 +152,8 @@ class Scheduler(BaseScheduler):
     def _pace_requests(self) -> None:
         """Put the second gate before Scrapy's download handlers."""
         refresher = self._refresher
-        paced = stand_before_handlers(self._crawler, lambda handlers: PacedHandlers(self._crawler, handlers, refresher))
-
-        def at_another_rate() -> None:
-            if paced is not None:
-                paced.let_go()
-            self._arm(0.0)
-
-        refresher.rate.on_rate = at_another_rate
+        stand_before_handlers(self._crawler, lambda handlers: PacedHandlers(self._crawler, handlers, refresher))
+        refresher.rate.on_rate = partial(self._arm, 0.0)
         refresher.has_requests, refresher.is_ending = self._has_requests, partial(is_closing, self._crawler)
 
     def close(self, reason: str) -> Deferred[None] | None:
@@ -250,9 +224,8 @@ class Scheduler(BaseScheduler):
         self._stats.inc_value("crawlsched/untracked")
         if request.meta.get("is_start_request"):
             self._refresher.starts.asked()
-        taken = self._fallback.enqueue_request(request)
-        self._has_been_busy = self._has_been_busy or taken
-        return taken
+        self._look_whether_quiet_at = 0.0
+        return self._fallback.enqueue_request(request)
 
     def next_request(self) -> Request | None:
         """Return the request of the slot that has just come, if one has."""
@@ -316,9 +289,8 @@ class Scheduler(BaseScheduler):
         admitted = self._refresher.admission.requested(asked, self._refresher.clock())
         if admitted is AdmissionResult.ONCE:
             return self._add_untracked(request, delivery)
-        if delivery is not None and admitted is AdmissionResult.KNOWN:
-            delivery.n_known += 1
-        self._has_been_busy = self._has_been_busy or admitted is AdmissionResult.NEW
+        if admitted is AdmissionResult.NEW:
+            self._look_whether_quiet_at = 0.0
         return admitted in (AdmissionResult.NEW, AdmissionResult.ELSEWHERE)
 
     # -- slots
@@ -341,7 +313,7 @@ class Scheduler(BaseScheduler):
     def _tick(self) -> None:
         self._timer = None
         if not self._refresher.guard.run("choosing what goes out", self._use_slots) and not self._closed:
-            self._arm(_AFTER_A_FAILURE)
+            self._arm(LOOK_AGAIN)
 
     def _use_slots(self) -> None:
         now = self._refresher.clock()
@@ -350,72 +322,46 @@ class Scheduler(BaseScheduler):
         if rested or self._rested:  # when a pause ends, too: what came since the last look is not paid back
             self._refresher.rate.count_slots("paused", slots.skip(now))
         if self._rested:
-            self._arm(max(slots.next_time(now) - now, _LOOK_IN_A_PAUSE))
+            self._arm(max(slots.next_time(now) - now, LOOK_AGAIN))
             return
         if not slots.is_due(now):
             self._arm(slots.next_time(now) - now)
             return
-        self._look_for_lost(now)
         self._look_whether_quiet(now)
         engine = self._crawler.engine
         assert engine is not None
-        is_held_up = self._refresher.rate.line.is_behind(now) or self._refresher.must_wait(now)
+        is_held_up = self._refresher.rate.is_behind or self._refresher.must_wait(now)
         if self._handed_over or engine.paused or engine.needs_backout() or is_held_up:
             # The slot is not lost: it is paid back when the engine is free again within the clock's debt.
             self._engine_was_busy = True
-            shortest, longest = _ASK_AGAIN_WITHIN
-            self._arm(min(max(_ASK_AGAIN_SHARE / slots.rate, shortest), longest))
+            self._arm(min(1.0 / slots.rate, LOOK_AGAIN))
             return
         # At hundreds a second several slots may have come since the last tick; the clock still keeps them apart.
-        while slots.is_due(now) and len(self._handed_over) < _SLOTS_PER_TICK:
-            if not self._use_slot(slots, now):
-                break
+        while slots.is_due(now) and self._use_slot(slots, now):
+            pass
         self._stats.set_value("crawlsched/slots/missed", slots.missed)
         self._arm(slots.next_time(now) - self._refresher.clock())
 
-    def _look_for_lost(self, now: float) -> None:
-        """End the visits whose redirect or retry was refused, or whose request another component replaced."""
-        if now - self._lost_looked_at < _LOST_LOOKED_AT:
-            return
-        self._lost_looked_at = now
-        if (downloading := under_way(self._crawler)) is None:
-            return
-        going = chain(self._handed_over, self._continuations, downloading)
-        tokens = {request.meta.get("crawlsched_visit") for request in going}
-        old = self._visits.older_than(now - _LOST_LOOKED_AT)
-        lost = {visit.token for visit in old if visit.tracked and visit.token not in tokens}
-        for token in lost & self._perhaps_lost:
-            if (visit := self._visits.get(token)) is not None:
-                self._refresher.visit_ends.resolve(visit, Outcome.DROPPED, now)
-        self._perhaps_lost = lost
-
     def _look_whether_quiet(self, now: float) -> None:
-        """Send spider_idle once when start() and all that this run has asked for have ended."""
-        if self._handed_over or now - self._quiet_looked_at < _QUIET_LOOKED_AT:
+        """Send spider_idle when start() and all that this run has asked for have ended."""
+        if self._handed_over or now < self._look_whether_quiet_at:
             return
-        self._quiet_looked_at = now
+        self._look_whether_quiet_at = now + LOOK_AGAIN
         if self._refresher.one_pass is not None:
             # Such a run becomes idle by itself, which the engine finds out when it looks.
             if not self.has_pending_requests():
                 wake(self._crawler)
             return
-        if not self._has_been_busy or not self._refresher.is_quiet():
+        if not self._refresher.is_quiet() or self._continuations or self._fallback.has_pending_requests():
             return
-        if self._continuations or self._fallback.has_pending_requests():
-            return
-        self._has_been_busy = False
-        if not self._refresher.known_pages()[0] and not len(self._refresher.sources):
-            logger.warning(
-                "No page is known, and start() has ended without one, so this crawl waits until one is named, by a "
-                "command or a ping. Give the spider start_urls, or CRAWLSCHED_SOURCE_URLS."
-            )
         results = self._crawler.signals.send_catch_log(
             signals.spider_idle, spider=self._spider, dont_log=(DontCloseSpider, CloseSpider)
         )
-        for _, result in results:
-            if isinstance(result, Failure) and isinstance(result.value, CloseSpider):
-                close_spider(self._crawler.engine, result.value.reason)
-                return
+        raised = [result.value for _, result in results if isinstance(result, Failure)]
+        waits = any(isinstance(error, DontCloseSpider) for error in raised)
+        self._look_whether_quiet_at = now + _IDLE_INTERVAL if waits else inf
+        if closes := [error for error in raised if isinstance(error, CloseSpider)]:
+            close_spider(self._crawler.engine, closes[0].reason)
 
     def _use_slot(self, slots: SlotClock, now: float) -> bool:
         if self._give(now):
@@ -456,7 +402,8 @@ class Scheduler(BaseScheduler):
                 visit.is_waiting = False
                 self._refresher.hosts.asked(host, now)
                 return request
-            if free_at > now + _LONGEST_WAIT_OF_A_RETRY:
+            # The page comes again by itself after such a rest.
+            if free_at > now + self._refresher.settings.error_interval:
                 self._refresher.visit_ends.resolve(visit, Outcome.ERROR, now)
                 continue
             self._continuations.append(request)
@@ -508,13 +455,8 @@ class Scheduler(BaseScheduler):
         self._fallback.enqueue_request(kept)
 
     def _give_page(self, now: float) -> bool:
-        for _ in range(_REFUSALS_PER_SLOT):
-            due = self._refresher.dispatcher.next_page(now, self._hosts.free_at)
-            if due is None:
-                return False
-            if self._send_page(due, now):
-                return True
-        return False
+        # A page that is refused at the door (offsite) costs no slot.
+        return any(self._send_page(due, now) for due in self._refresher.dispatcher.next_pages(now, self._hosts.free_at))
 
     def _send_page(self, due: tuple[Visit, PageFacts] | None, now: float) -> bool:
         if due is None:

@@ -6,24 +6,28 @@ release together leave one by one. Waiting here counts neither as the host's lat
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from math import inf
 from typing import Any
 
 from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
+from scrapy.utils.datatypes import LocalCache
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.misc import load_object
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, DeferredLock
 
+from crawlsched.addon.lifetime import wait
 from crawlsched.addon.names import addresses_of
-from crawlsched.crawl.pacing import Line
 from crawlsched.crawl.private_addresses import is_private
+from crawlsched.crawl.rate import CrawlRate
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.scrapy_versions import (
     CannotResolveHostError,
-    call_later,
     download_by,
     download_slot,
     is_closing,
@@ -31,12 +35,12 @@ from crawlsched.scrapy_versions import (
     was_cut_off_here,
 )
 
-__all__ = ["PORTS", "DownloaderSlots", "NotSent", "PacedHandlers", "PrivateAddress"]
+__all__ = ["LOOK_AGAIN", "PORTS", "DownloaderSlots", "Gate", "NotSent", "PacedHandlers", "PrivateAddress"]
 
 #: By scheme of what goes over the network, the port where a URL names none.
 PORTS = {"http": 80, "https": 443, "ftp": 21, "s3": 443}
-# Seconds within which a waiting request notices the end of the crawl.
-_LONGEST_WAIT = 0.5
+#: Seconds after which whatever waits looks again at the latest: for a busy host, the end of a crawl, another rate.
+LOOK_AGAIN = 0.5
 
 
 class PrivateAddress(IgnoreRequest):
@@ -47,6 +51,72 @@ class NotSent(Exception):
     """The crawl ends before a request's turn has come."""
 
 
+class Gate:
+    """Lets requests pass one after the other, at the pace of the crawl."""
+
+    def __init__(
+        self, rate: CrawlRate, clock: Callable[[], float], is_shut: Callable[[], bool], ends: Callable[[], bool]
+    ) -> None:
+        self._rate = rate
+        self._clock = clock
+        self._is_shut = is_shut
+        self._ends = ends
+        self._next = DeferredLock()  # whoever has it is next
+        self._of_host: dict[str, DeferredLock] = {}
+        self._passed_at: LocalCache[str, float] = LocalCache(10_000)  # by host, the newest
+
+    async def passes(self, host: str, distance: float) -> None:
+        """Wait for a turn, and for the least distance (seconds) to the host's last request; `NotSent` at the end."""
+        is_first = not self._next.locked and host not in self._of_host
+        free_at = max(self._free_at(host, distance), self._rate.pace.next_time(self._clock()))
+        if is_first and not self._seconds_to(free_at):
+            self._sent(host)  # as a rule; locks cost more than all the rest
+        elif distance:
+            # A host's requests keep their order, and let others pass.
+            lock = self._of_host.setdefault(host, DeferredLock())
+            async with _held(lock):
+                while seconds := self._seconds_to(self._free_at(host, distance)):
+                    await wait(seconds)
+                await self._passes(host)
+            if not lock.locked:
+                del self._of_host[host]
+        else:
+            await self._passes(host)
+
+    async def _passes(self, host: str) -> None:
+        self._rate.n_waiting += 1
+        try:
+            async with _held(self._next):
+                while seconds := self._seconds_to(self._rate.pace.next_time(self._clock())):
+                    await wait(seconds)
+                self._sent(host)
+        finally:
+            self._rate.n_waiting -= 1
+
+    def _sent(self, host: str) -> None:
+        # Also where no distance is kept: the first request is for a robots.txt, which may tell one.
+        now = self._passed_at[host] = self._clock()
+        self._rate.pace.sent(now)
+
+    def _free_at(self, host: str, distance: float) -> float:
+        return self._passed_at.get(host, -inf) + distance
+
+    def _seconds_to(self, time: float) -> float:
+        """Return for how long to wait before another look; 0: the time has come."""
+        if self._ends():
+            raise NotSent("The crawl ends before its turn has come.")
+        return LOOK_AGAIN if self._is_shut() else min(max(time - self._clock(), 0.0), LOOK_AGAIN)
+
+
+@asynccontextmanager
+async def _held(lock: DeferredLock) -> AsyncIterator[None]:
+    await maybe_deferred_to_future(lock.acquire())
+    try:
+        yield
+    finally:
+        lock.release()
+
+
 class PacedHandlers:
     """Stands before Scrapy's download handlers, and lets requests pass at the pace of the crawl."""
 
@@ -54,14 +124,16 @@ class PacedHandlers:
         self._crawler = crawler
         self._handlers = handlers
         self._refresher = refresher
-        self._line: Line[Deferred[None]] = refresher.rate.line
         self._clock = refresher.clock
         self._allowed = refresher.settings.private_addresses
         # Only Scrapy's own handlers connect to the URL's host; in an s3 URL the host is a bucket.
         configured = crawler.settings.getwithbase("DOWNLOAD_HANDLERS")
         paths = {scheme: path for scheme in PORTS if scheme != "s3" and (path := configured.get(scheme))}
         self._looked_up = {name for name, path in paths.items() if load_object(path).__module__.startswith("scrapy.")}
-        self._timer: Any = None
+        # Without a grant a request waits; one that is no page would be lost if it were given up.
+        self._gate = Gate(
+            refresher.rate, refresher.clock, lambda: refresher.rate.rests or not refresher.may_send(), self._ends
+        )
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._handlers, name)
@@ -85,7 +157,7 @@ class PacedHandlers:
 
     async def _download(self, request: Request) -> Response:
         await self._turn(request, await self.judged_host(request))
-        self._refresher.rate.sent(self._clock(), False)
+        self._refresher.rate.sent(self._clock())
         # Twisted's own retries would go without a turn; Scrapy's have one.
         switch_off_retries(self._handlers, urlparse_cached(request).scheme)
         return await download_by(self._handlers, request, self._crawler)
@@ -125,48 +197,14 @@ class PacedHandlers:
         hosts = self._refresher.hosts
         if hosts.crawl_delay:
             distance = max(distance, hosts.crawl_delay.get(hosts.number(host), 0.0))
-        # Without a grant a request waits; a request that is no page would be lost if it were given up.
-        if self._ends() or not self._refresher.may_send() or not self._line.passes(self._clock(), host, distance):
-            turn: Deferred[None] = Deferred()
-            self._line.join(turn, host, distance)
-            self.let_go()
-            try:
-                await maybe_deferred_to_future(turn)
-            except BaseException:  # the crawl ends while it waits
-                self._line.remove(turn)
-                raise
+        await self._gate.passes(host, distance)
         # Asked for each request: a process that was stopped for a while goes on with the one it was sending.
         if not self._refresher.may_send(request.meta.get("crawlsched_visit")):
             raise NotSent("Another process has its host by now.")
 
-    def let_go(self) -> None:
-        """Send the requests whose turn has come, and come back for the next one; a new rate changes that time."""
-        if self._ends():
-            for given_up in self._line.leave_all():
-                given_up.errback(NotSent("The crawl ends before its turn has come."))
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if not self._refresher.may_send():
-            if len(self._line):
-                self._timer = call_later(_LONGEST_WAIT, self.let_go)
-            return
-        while (turn := self._line.leave(self._clock())) is not None:
-            turn.callback(None)
-        if len(self._line) and self._timer is None:
-            now = self._clock()
-            wait = min(max(0.0, self._line.next_time(now) - now), _LONGEST_WAIT)
-            self._timer = call_later(wait, self.let_go)
-
     def _ends(self) -> bool:
         # Scrapy closes a spider when nothing is under way any more, and at a low rate a turn may be minutes away.
         return not self._crawler.engine.running or is_closing(self._crawler)
-
-
-# A busy host is asked again after this many seconds at the latest; the end of a visit to it is announced at once.
-_BUSY_HOST_WAIT = 0.25
-# A request may go to Scrapy this long before a delay is over; Scrapy sends it at the end, whatever slots come.
-_WAITS_FOR_A_DELAY = 0.5
 
 
 class DownloaderSlots:
@@ -196,11 +234,11 @@ class DownloaderSlots:
         slot = download_slot(self._crawler, name)
         concurrency = self._concurrency if slot is None else slot.concurrency
         if 0 < concurrency <= open_visits:
-            return now + _BUSY_HOST_WAIT
+            return now + LOOK_AGAIN  # the end of a visit to it is announced at once
         if slot is None:
             return now
         # A host that will be free before the next slot is asked at this one, and Scrapy keeps the rest of the delay.
-        seconds_left = slot.seconds_left - max(_WAITS_FOR_A_DELAY, 1.0 / self._refresher.rate.slots.rate)
+        seconds_left = slot.seconds_left - max(LOOK_AGAIN, 1.0 / self._refresher.rate.slots.rate)
         if seconds_left > 0:
             return now + seconds_left
-        return now + _BUSY_HOST_WAIT if slot.is_full else now
+        return now + LOOK_AGAIN if slot.is_full else now

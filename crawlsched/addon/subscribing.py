@@ -1,17 +1,17 @@
-"""Subscribing: hubs that feeds name are asked for notices, and asked again before they end (WebSub, section 5)."""
+"""Subscribing: hubs that feeds name are asked for notices, once a day (WebSub, section 5)."""
 
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from scrapy import Request
 from scrapy.utils.defer import deferred_from_coro
 
-from crawlsched.crawl.pings import note_subscription
 from crawlsched.crawl.sources import POLLED_KINDS
-from crawlsched.crawl.subscriptions import subscription_of
+from crawlsched.crawl.subscriptions import kept, subscription_of
 from crawlsched.receiver.pings import subscription_form
 from crawlsched.scrapy_versions import download
 
@@ -20,49 +20,47 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from crawlsched.crawl.refresher import Refresher
+    from crawlsched.crawl.subscriptions import Subscription
+    from crawlsched.store import Source
 
 __all__ = ["HubSubscriber"]
 
 logger = logging.getLogger(__name__)
 
-# Hubs asked in one round.
-_MOST_ASKED = 10
-
 
 class HubSubscriber:
     """Asks hubs for notices of the feeds that name them."""
 
-    #: Seconds between two looks.
-    INTERVAL = 5.0
-
-    def __init__(self, crawler: Crawler, refresher: Refresher) -> None:
+    def __init__(self, crawler: Crawler, refresher: Refresher, at_once: int = 10) -> None:
         self._crawler = crawler
         self._refresher = refresher
+        self._at_once = at_once
 
     def look(self) -> None:
-        """Ask for what is due."""
+        """Ask for what is due, for some feeds at once."""
         now = self._refresher.clock()
         named = [
-            source for source in self._refresher.sources if source.kind in POLLED_KINDS and "websub" in source.quality
+            (subscription_of(source), source)
+            for source in self._refresher.sources
+            if source.kind in POLLED_KINDS and "websub" in source.quality
         ]
-        for source in [source for source in named if subscription_of(source).is_due(now)][:_MOST_ASKED]:
-            self._ask(source.source)
+        for subscription, source in [each for each in named if each[0].is_due(now)][: self._at_once]:
+            self._ask(subscription, source, now)
 
-    def _ask(self, number: int) -> None:
-        settings = self._refresher.settings
-        source = self._refresher.sources[number]
-        before = subscription_of(source)
-        # Written before the hub is asked: it may verify the callback before it answers.
-        note_subscription(self._refresher, number, before.ask(self._refresher.clock()))
-        if settings.receiver is None or settings.receiver.url is None or before.hub is None:
+    def _ask(self, subscription: Subscription, source: Source, now: float) -> None:
+        receiver = self._refresher.settings.receiver
+        if receiver is None or receiver.url is None or subscription.hub is None:
             return
-        form = subscription_form(settings.receiver.url, number, before.topic or source.url, settings.receiver.key)
+        # Whatever comes of it, the hub is asked again tomorrow.
+        quality = kept(source.quality, replace(subscription, asked_at=now))
+        asked = self._refresher.sources.describe(source.source, quality=quality)
+        self._refresher.collection.unsaved.source(asked, now)
         self._refresher.count("crawlsched/websub/asked")
-        deferred_from_coro(self._send(number, before.hub, form))
+        form = subscription_form(receiver.url, source.source, subscription.topic or source.url, receiver.key)
+        deferred_from_coro(self._send(source.url, subscription.hub, form))
 
-    async def _send(self, number: int, hub: str, form: dict[str, str]) -> None:
+    async def _send(self, feed: str, hub: str, form: dict[str, str]) -> None:
         """Post the form; the hub shows its answer when it verifies."""
-        feed = self._refresher.sources[number].url
         try:
             response = await self._post(hub, form)
             answer = "" if response.status < 300 else f"it answered {response.status}"
@@ -71,8 +69,6 @@ class HubSubscriber:
         if answer and self._refresher.is_open:
             logger.warning("The hub %s was asked for notices of %s in vain: %s", hub, feed, answer)
             self._refresher.count("crawlsched/websub/refused")
-            now = self._refresher.clock()
-            note_subscription(self._refresher, number, subscription_of(self._refresher.sources[number]).refuse(now))
 
     async def _post(self, hub: str, form: dict[str, str]) -> Response:
         request = Request(

@@ -16,9 +16,6 @@ __all__ = ["WebProcess"]
 
 logger = logging.getLogger(__name__)
 
-_NICENESS = 5
-_END_WITHIN = 5.0
-
 
 class WebProcess:
     """``crawlsched web`` over the crawl's own database.
@@ -67,7 +64,7 @@ class WebProcess:
         with suppress(OSError):  # it has ended already
             process.stdin.close()
         try:
-            process.wait(_END_WITHIN)
+            process.wait(timeout=5.0)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -82,6 +79,6 @@ class WebProcess:
                 logger.error("The page about this crawl: %s", line.rstrip())
 
 
-def _give_way(pid: int) -> None:
+def _give_way(pid: int, niceness: int = 5) -> None:
     with suppress(OSError):
-        os.setpriority(os.PRIO_PROCESS, pid, _NICENESS)
+        os.setpriority(os.PRIO_PROCESS, pid, niceness)

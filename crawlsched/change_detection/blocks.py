@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from hashlib import blake2b
-from itertools import chain, islice
+from itertools import islice
 from typing import Any
 
-from crawlsched.change_detection.html_scan import INLINE, Scanned, Tag, normalised, scanned, text_of
-from crawlsched.change_detection.limits import DEEPEST, LONGEST_NAME, MOST_BLOCKS, MOST_DENSE
+from crawlsched.change_detection.html_scan import INLINE, Scan, Tag, n_read_singly, normalised, skimmed
+from crawlsched.change_detection.limits import DEEPEST, LONGEST_NAME, MOST_BLOCKS
 from crawlsched.change_detection.tag_data import ASSET, KEY_OF_A_ROW, data_of, script_data, state_words, told_by
 from crawlsched.change_detection.trace import Trace, digest_of
 
@@ -166,8 +166,8 @@ def page_blocks(markup: str, ignore_keys: Collection[str] = (), url: str = "") -
     A block is the text directly below an element; inline elements without a class or an id belong to the block around
     them, and within ``<pre>`` those with a class do, too: they colour the words of a program. Numbers in classes and
     ids do not count, nor does what programs make up in them. The time is linear in the length of the page: no search
-    looks further back than 64 elements, and deeper than that all is one path. Behind 20,000 tags the text counts as a
-    whole.
+    looks further back than 64 elements, and deeper than that all is one path. Behind 4,096 tags, and one more for each
+    25 characters, but 20,000 at most, the text counts as a whole; a tag with attributes counts as two.
 
     Examples
     --------
@@ -205,12 +205,13 @@ class _Cut:
 
     def through(self, markup: str) -> PageBlocks:
         """Read a page and return its blocks."""
-        scan, opened, pieces, steps = scanned(markup), self._open, self._pieces, self._blocks.steps
-        place = opened[-1][1]
+        scan, opened, pieces, steps = Scan(markup), self._open, self._pieces, self._blocks.steps
+        place, room = opened[-1][1], n_read_singly(markup)
         # Thousands of elements a page: the steps of nearly all of them stand here, those of few in methods.
-        for text, tag, inner in islice(scan, MOST_DENSE):
-            if len(pieces) > MOST_BLOCKS:
-                scan = chain([(text, tag, inner)], scan)
+        for text, tag, inner in scan:
+            room -= 1 if tag is None else tag.cost
+            if room < 0 or len(pieces) > MOST_BLOCKS:
+                self._read_rest(markup[scan.position :])
                 break
             if text:
                 if place.pieces is not None:
@@ -270,21 +271,21 @@ class _Cut:
                 self._begin(inside).append(inner)
             if tag.parts_words and inside.pieces is not None:
                 inside.pieces.append(" ")
-        self._blocks.rest += text_of(chain(self._told_by_tags(islice(scan, MOST_DENSE)), scan))
         for path, words in pieces:
             self._blocks.add(path, normalised("".join(words)))
         for path, text in self._data:
             self._blocks.add(path, text)
         return self._blocks
 
-    def _told_by_tags(self, scan: Iterator[Scanned]) -> Iterator[Scanned]:
-        """Take over what the tags of a scan say, too; their places do not count."""
-        for text, tag, inner in scan:
-            if tag is not None and tag.name == "script" and inner:
-                self._read_script(tag, inner)
-            elif tag is not None and not tag.closes and (said := (tag.known or _known(tag))[1]):
-                self._tell(_Place(0), *said)
-            yield text, tag, inner
+    def _read_rest(self, markup: str) -> None:
+        """Take what is not read tag by tag for the remainder: its text, and what its tags say; and its data."""
+        text, tags, scripts = skimmed(markup)
+        for written, held in scripts[:MOST_BLOCKS]:
+            self._read_script(Tag(written), held)
+        # Of the others, all attributes count.
+        said = {written: _all_told_by(Tag(written)) for written in islice(dict.fromkeys(tags), MOST_BLOCKS)}
+        told = filter(None, (said.get(written, written) for written in tags))
+        self._blocks.rest += "\n".join([text, *told, *(held for _, held in scripts[MOST_BLOCKS:])])
 
     def _tell(self, place: _Place, text: str, data: list[tuple[str, str]]) -> None:
         """Take over what a tag says by its attributes."""
@@ -335,6 +336,10 @@ def _known(tag: Tag) -> Any:
     said = told_by(tag), data_of(tag)
     tag.known = _step(tag), said if any(said) else None
     return tag.known
+
+
+def _all_told_by(tag: Tag) -> str:
+    return " ".join([told_by(tag), *(f"{key} {value}" for key, value in data_of(tag))]).strip()
 
 
 def _step(tag: Tag) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from crawlsched.change_detection.blocks import PageBlocks, page_blocks
 from crawlsched.change_detection.content_kind import content_kind, decoded
 from crawlsched.change_detection.html_scan import normalised
-from crawlsched.change_detection.limits import DEEPEST, LONGEST_NAME, MOST_BLOCKS, MOST_DENSE
+from crawlsched.change_detection.limits import DEEPEST, DENSE, LONGEST_NAME, MOST_BLOCKS, MOST_DENSE, MOST_KEPT
 from crawlsched.change_detection.tag_data import parsed_json
 
 __all__ = ["GZIP", "body_blocks"]
@@ -29,7 +29,7 @@ _FEED_CHURN = frozenset(
 GZIP = b"\x1f\x8b"
 _MOST_UNPACKED = 16_000_000
 # A body that is packed more tightly would take a hundred times its size in memory.
-_MOST_TIMES, _SMALL = 8, 256_000
+_MOST_TIMES = 8
 _PDF_DATES = re.compile(
     rb"/(?:CreationDate|ModDate)\s*(?:\((?:[^()\\]|\\.)*+\)|<[0-9A-Fa-f]*+>)|/ID\s*\[[^\]]{0,400}+\]"
     rb"|/(?:Producer|Creator)\s*\((?:[^()\\]|\\.){0,400}+\)"
@@ -60,7 +60,7 @@ def body_blocks(
     """
     blocks = PageBlocks()
     # Damaged or too large gzip counts by its bytes.
-    most = min(max(_MOST_TIMES * len(body), _SMALL), _MOST_UNPACKED)
+    most = min(max(_MOST_TIMES * len(body), MOST_KEPT), _MOST_UNPACKED)
     inner = _unpacked(body, 16 + zlib.MAX_WBITS, most) if body.startswith(GZIP) else None
     if inner is not None:
         body, content_type, encoding = inner, None, None  # once: what is packed in it again is binary
@@ -79,7 +79,7 @@ def body_blocks(
     if isinstance(value, dict | list):
         for path, leaf in blocks.values(blocks.to(0, "json"), value):
             blocks.add(path, leaf or '""')
-    elif isinstance(value, str) or (kind == "xml" and text.count("<") > MOST_DENSE + len(text) // 40):
+    elif isinstance(value, str) or (kind == "xml" and text.count("<") > MOST_DENSE + len(text) // DENSE):
         blocks.rest = normalised(text)
     elif kind == "xml":
         _add_xml(blocks, text)

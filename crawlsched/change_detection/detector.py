@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from crawlsched.change_detection.blocks import PageBlocks
-from crawlsched.change_detection.limits import FEW, LEAST_SHARED, LONGEST_SHOWN, MOST_SHOWN
+from crawlsched.change_detection.limits import FEW, LEAST_SHARED, LONGEST_NAME, MOST_SHOWN
 from crawlsched.change_detection.shared_texts import SharedTexts
 from crawlsched.change_detection.template_noise import Evidence, TemplateNoise
 from crawlsched.change_detection.trace import Difference, Trace, differences
@@ -130,8 +130,8 @@ class Detector(NamedTuple):
 
 def _shown(text: str, part: str) -> str:
     """Return the text of a block; of a long one, only the surroundings of the difference."""
-    said = text if len(text) <= LONGEST_SHOWN else text[max(text.find(part) - 20, 0) :]
-    return said if len(said) <= LONGEST_SHOWN else f"{said[: LONGEST_SHOWN - 1]}…"
+    said = text if len(text) <= LONGEST_NAME else text[max(text.find(part) - 20, 0) :]
+    return said if len(said) <= LONGEST_NAME else f"{said[: LONGEST_NAME - 1]}…"
 
 
 def _are_comparable(one: Trace, two: Trace) -> bool:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 from hashlib import blake2b
 from heapq import nsmallest
+from struct import Struct
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 from zlib import crc32
 
-__all__ = ["Fingerprint", "likeness", "sketch", "sketch_similarity"]
+from crawlsched.change_detection.limits import LONGEST_COMPARED
 
-_SIZE = 16
-_HASHES, _BYTES = 64, 4  # hashes that a sketch keeps, and bytes of each
-# Of a long text that numbers and a name are left out makes no difference that matters: it is the page's own.
-_MOST_CHARACTERS = 5_000
+__all__ = ["PHRASE", "Fingerprint", "likeness", "sketch", "sketch_similarity"]
+
+_HASHES = 64  # that a sketch keeps
+#: A hash of a phrase in a sketch. Written so, hashes have the order of their numbers.
+PHRASE = Struct(">I")
 _MADE_UP = re.compile(r"\b(?=\w*\d)[0-9a-fA-F]{8,}\b|\d+")
 
 
@@ -44,8 +46,8 @@ class Fingerprint(NamedTuple):
         """Return the fingerprint of content that a recipe has prepared."""
         # Text from the web can hold lone surrogates, which UTF-8 has no bytes for.
         data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
-        person = blake2b(recipe.encode("utf-8", "surrogatepass"), digest_size=_SIZE).digest()
-        return cls(recipe, blake2b(data, digest_size=_SIZE, person=person).digest())
+        person = blake2b(recipe.encode("utf-8", "surrogatepass"), digest_size=blake2b.PERSON_SIZE).digest()
+        return cls(recipe, blake2b(data, digest_size=16, person=person).digest())
 
     @property
     def is_empty(self) -> bool:
@@ -69,7 +71,7 @@ def sketch(text: str) -> bytes:
     words = text.encode("utf-8", "surrogatepass").split()
     shingles = zip(words, words[1:] or [b""], words[2:] or [b""], strict=False)
     hashes = {crc32(b" ".join(shingle)) for shingle in shingles}
-    return b"".join(number.to_bytes(_BYTES, "big") for number in nsmallest(_HASHES, hashes))
+    return b"".join(map(PHRASE.pack, nsmallest(_HASHES, hashes)))
 
 
 def sketch_similarity(before: bytes, after: bytes) -> float:
@@ -83,8 +85,7 @@ def sketch_similarity(before: bytes, after: bytes) -> float:
     >>> sketch_similarity(sketch("a b c d"), sketch("a b c e"))
     0.333...
     """
-    # Hashes of one length are in the order of their numbers.
-    one, two = ({data[at : at + _BYTES] for at in range(0, len(data), _BYTES)} for data in (before, after))
+    one, two = ({*PHRASE.iter_unpack(data)} for data in (before, after))
     smallest = sorted(one | two)[:_HASHES]
     both = one & two
     return sum(number in both for number in smallest) / len(smallest) if smallest else 1.0
@@ -102,10 +103,10 @@ def likeness(text: str, address: str) -> bytes | None:
     >>> one == two, one == likeness("Tea was not found", "https://example.com/news/tea-7.html")
     (True, False)
     """
-    if len(text) > _MOST_CHARACTERS:
+    if len(text) > LONGEST_COMPARED:  # it is the page's own, whatever it is called
         return None
     name = unquote(urlsplit(address).path.rstrip("/").rpartition("/")[2])
     stem = name.rpartition(".")[0] or name
     names_it = re.compile(rf"(?<!\w){re.escape(stem)}(?!\w)", re.IGNORECASE)
     words = ["#" if name and names_it.search(word) else _MADE_UP.sub("#", word) for word in text.split()]
-    return blake2b(" ".join(words).encode("utf-8", "surrogatepass"), digest_size=_SIZE // 2).digest()
+    return blake2b(" ".join(words).encode("utf-8", "surrogatepass"), digest_size=8).digest()

@@ -6,15 +6,15 @@ and raises nothing.
 """
 
 import re
-from collections.abc import Iterable, Iterator
-from functools import cached_property, lru_cache
+from collections.abc import Iterator
+from functools import lru_cache
 from html import unescape
 from typing import Any
 from unicodedata import normalize
 
-from crawlsched.change_detection.limits import LOOKED_AT, MOST_KEPT
+from crawlsched.change_detection.limits import DENSE, LOOKED_AT, MOST_BLOCKS, MOST_DENSE, MOST_KEPT
 
-__all__ = ["INLINE", "Scanned", "Tag", "normalised", "scanned", "text_of", "visible_text"]
+__all__ = ["INLINE", "Scan", "Tag", "n_read_singly", "normalised", "skimmed", "visible_text"]
 
 # Text that no reader sees: scripts and their like, and what is shown instead of something else.
 _UNSEEN = frozenset({"script", "style", "noscript", "template", "iframe", "noembed", "noframes", "object"})
@@ -31,7 +31,8 @@ INLINE = frozenset((
 # failing match costs no more than what it has looked at.
 _BEFORE = r"([^<]*+)<((?:/[a-zA-Z][^\s/>]*+|([a-zA-Z][^\s/>]*+))"
 _BEHIND = r")>(?:([^<]*+)</\3>)?+"
-_TAG = re.compile(rf"""{_BEFORE}(?:[^>=]++|=\s*+(?:"[^"]*+"|'[^']*+')?+)*+{_BEHIND}""")
+_WITHIN = r"""(?:[^>=]++|=\s*+(?:"[^"]*+"|'[^']*+')?+)*+"""
+_TAG = re.compile(f"{_BEFORE}{_WITHIN}{_BEHIND}")
 _SIMPLE_TAG = re.compile(rf"{_BEFORE}[^>]*+{_BEHIND}")
 _NAME = re.compile(r"/?[^\s/>]*")
 _CLOSERS = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in _UNSEEN | _TEXT_ONLY}
@@ -39,6 +40,11 @@ _CLOSERS = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in 
 _NO_TAG = re.compile(
     r"<!--(?:-?>|.*?(?:--!?>|\Z))|<(?:[!?]|/(?![a-zA-Z]))[^>]*+>?|(?P<text>(?:<(?![a-zA-Z/!?])[^<]*+)++)", re.DOTALL
 )
+# A comment, and what no reader sees.
+_UNSEEN_PART = re.compile(rf"<(?:!--|(({'|'.join(sorted(_UNSEEN))})(?=[\s/>]){_WITHIN})>?)", re.IGNORECASE)
+# Where tags are not read one by one: those that can say something to readers or programs, and any.
+_TELLING_TAG = re.compile(rf"<((?i:s|del|strike)(?=>)|[a-zA-Z][^\s/>]*+[\s/]{_WITHIN})(?:>|\Z)")
+_ANY_TAG = re.compile(rf"<[a-zA-Z/!?]{_WITHIN}>?")
 _XHTML = "http://www.w3.org/1999/xhtml"
 _ATTRIBUTE = re.compile(r"""([^\s"'>/=]++)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'>]++)))?+""")
 _LONG_REFERENCE = re.compile(r"&#[xX]?[0-9a-fA-F]{9,}+;?")
@@ -54,7 +60,6 @@ _SPELLING: dict[int, str] = (
 _UNSEEN_SPELLING = re.compile(f"[{''.join(map(chr, _SPELLING))}]")
 
 _NOT_SINGLE = re.compile(r"[^\S ]|  ")
-_LONGEST_KNOWN_TAG = 200
 
 
 class Tag:
@@ -76,29 +81,32 @@ class Tag:
         # A declarative shadow root is shown in the place of its element.
         is_shadow = self.name == "template" and "shadowroot" in self.attributes.lower()
         self.is_unseen = not self.closes and self.name in _UNSEEN and not is_shadow
+        self._values: dict[str, str] | None = None
+        #: What reading it takes, in tags without attributes.
+        self.cost = 2 if self.attributes else 1
         self.is_raw = self.is_unseen or (not self.closes and self.name in _TEXT_ONLY)
         #: What whoever reads it has found out about it.
         self.known: Any = None
 
-    @cached_property
+    @property
     def attribute_values(self) -> dict[str, str]:
         """The attributes by their names in lower case, as they are written; of two, the first counts.
 
         >>> Tag('INPUT value="Tea" disabled').attribute_values
-        {'value': 'Tea', 'disabled': ''}
+        {'disabled': '', 'value': 'Tea'}
         """
-        found: dict[str, str] = {}
-        for match in _ATTRIBUTE.finditer(self.attributes):
-            found.setdefault(match[1].lower(), match[2] or match[3] or match[4] or "")
-        return found
+        if self._values is None:
+            found = _ATTRIBUTE.findall(self.attributes)
+            self._values = {name.lower(): one or two or bare for name, one, two, bare in reversed(found)}
+        return self._values
 
 
 #: A text, the tag behind it, and what this element holds where that is text and nothing else.
 Scanned = tuple[str, Tag | None, str | None]
 
 
-def scanned(markup: str) -> Iterator[Scanned]:
-    """Cut a page into its tags, each with the text before it.
+class Scan:
+    """Cuts a page into its tags, each with the text before it.
 
     A tag that opens an element of nothing but text comes with this text, and without its closing tag.
 
@@ -111,7 +119,7 @@ def scanned(markup: str) -> Iterator[Scanned]:
 
     Examples
     --------
-    >>> for text, tag, inner in scanned("<p>a<!-- b --> c<script>d</script><BR/><b>e</b> f</p>"):
+    >>> for text, tag, inner in Scan("<p>a<!-- b --> c<script>d</script><BR/><b>e</b> f</p>"):
     ...     print((text, tag and tag.name, tag and tag.closes, inner))
     ('', 'p', False, None)
     ('a', None, None, None)
@@ -121,57 +129,72 @@ def scanned(markup: str) -> Iterator[Scanned]:
     (' f', 'p', True, None)
     ('', None, None, None)
     """
-    without_end: set[str] = set()  # names without a closing tag: looking again would cost quadratic time
-    is_xhtml = _XHTML in markup[:LOOKED_AT]
-    pattern = _TAG
-    position = 0
-    while True:
-        match = pattern.match(markup, position)
-        if match is None:
-            start = markup.find("<", position)
-            if start < 0:
-                yield markup[position:], None, None
-                return
-            text = markup[position:start]
-            if other := _NO_TAG.match(markup, start):
-                position = other.end()
-                yield text + (other["text"] or ""), None, None
-            else:  # A quote that never closes would swallow the rest: from here on, tags end at the next ">".
-                position, pattern = len(markup) if pattern is _SIMPLE_TAG else start, _SIMPLE_TAG
-                yield text, None, None
-            continue
-        text, written, _, inner = match.groups()
-        position = match.end()
-        tag = _known_tag(written) if len(written) <= _LONGEST_KNOWN_TAG else Tag(written)
-        if not tag.is_raw or tag.name in without_end or (is_xhtml and tag.attributes.endswith("/")):
-            yield text, tag, inner
-        elif inner is not None:
-            yield text, tag, "" if tag.is_unseen and tag.name != "script" else inner
-        elif closer := _CLOSERS[tag.name].search(markup, position):
-            held, position = markup[position : closer.start()], closer.start()
-            yield text, tag, held if tag.name == "script" else None
-            if not tag.is_unseen:
-                yield held, None, None
-        else:
-            without_end.add(tag.name)
-            yield text, tag, None
+
+    def __init__(self, markup: str) -> None:
+        self._markup = markup
+        #: Where the tag begins that was given last, or the text before it.
+        self.position = 0
+
+    def __iter__(self) -> Iterator[Scanned]:
+        markup = self._markup
+        without_end: set[str] = set()  # names without a closing tag: looking again would cost quadratic time
+        is_xhtml = _XHTML in markup[:LOOKED_AT]
+        pattern = _TAG
+        position = 0
+        while True:
+            self.position = position
+            match = pattern.match(markup, position)
+            if match is None:
+                start = markup.find("<", position)
+                if start < 0:
+                    yield markup[position:], None, None
+                    return
+                text = markup[position:start]
+                if other := _NO_TAG.match(markup, start):
+                    position = other.end()
+                    yield text + (other["text"] or ""), None, None
+                else:  # A quote that never closes would swallow the rest: from here on, tags end at the next ">".
+                    position, pattern = len(markup) if pattern is _SIMPLE_TAG else start, _SIMPLE_TAG
+                    yield text, None, None
+                continue
+            text, written, _, inner = match.groups()
+            position = match.end()
+            tag = _known_tag(written) if len(written) <= LOOKED_AT else Tag(written)
+            if not tag.is_raw or tag.name in without_end or (is_xhtml and tag.attributes.endswith("/")):
+                yield text, tag, inner
+            elif inner is not None:
+                yield text, tag, "" if tag.is_unseen and tag.name != "script" else inner
+            elif closer := _CLOSERS[tag.name].search(markup, position):
+                held, position = markup[position : closer.start()], closer.start()
+                yield text, tag, held if tag.name == "script" else None
+                if not tag.is_unseen:
+                    yield held, None, None
+            else:
+                without_end.add(tag.name)
+                yield text, tag, None
 
 
 _known_tag = lru_cache(maxsize=4_096)(Tag)  # pages of a site have most of theirs in common
 
 
+def n_read_singly(text: str) -> int:
+    """Return how many tags, or references, of a text are read one by one."""
+    return min(MOST_BLOCKS + len(text) // DENSE, MOST_DENSE)
+
+
 def normalised(text: str, *, references: bool = True) -> str:
     r"""Text as a reader sees it: see the table in `docs/explanation/change_detection.md`.
 
-    References such as ``&amp;`` are replaced by their characters, every run of white space is one space, and Unicode is
-    in its normal form C. Soft hyphens and what has no width are left out, quotes are straight, ligatures are letters.
+    References such as ``&amp;`` are replaced by their characters where they are not too many, every run of white space
+    is one space, and Unicode is in its normal form C. Soft hyphens and what has no width are left out, quotes are
+    straight, ligatures are letters.
 
     Examples
     --------
     >>> normalised("  Fish &amp;\n chips&nbsp;"), normalised("co\u00adop \u201cof\ufb01ce\u201d\u200b cafe\u0301")
     ('Fish & chips', 'coop "office" café')
     """
-    if references and "&" in text:
+    if references and 0 < text.count("&") <= n_read_singly(text):
         # Python refuses to read a number of thousands of digits, and none of more than eight is a character.
         text = unescape(_LONG_REFERENCE.sub("\ufffd", text) if "&#" in text else text)
     if not text.isascii():
@@ -192,13 +215,8 @@ def visible_text(markup: str) -> str:
     >>> visible_text("<title>Tea</title><p>A&nbsp;cup <b>now</b>!<script>var t = '<p>12:01</p>'</script><!-- 1 -->")
     'Tea A cup now!'
     """
-    return text_of(scanned(markup))
-
-
-def text_of(scan: Iterable[Scanned]) -> str:
-    """Return the text of what `scanned` yields."""
     pieces: list[str] = []
-    for text, tag, inner in scan:
+    for text, tag, inner in Scan(markup):
         pieces.append(text)
         if tag is None:
             continue
@@ -207,3 +225,37 @@ def text_of(scan: Iterable[Scanned]) -> str:
         if inner is not None and tag.name != "script":
             pieces += inner, separator
     return normalised("".join(pieces))
+
+
+def skimmed(markup: str) -> tuple[str, list[str], list[tuple[str, str]]]:
+    """Return the text of a part of a page, the tags that can say something, and its scripts, each a tag and a text.
+
+    It takes a third of the time of a scan. Any tag parts words, so that some markup counts.
+
+    Examples
+    --------
+    >>> skimmed("<td>Tea<td><b title=hot>5<!-- 1 --></b><script async>go()</script><style>b</style></td>")
+    ('Tea 5', ['b title=hot'], [('script async', 'go()')])
+    """
+    pieces: list[str] = []
+    scripts: list[tuple[str, str]] = []
+    without_end: set[str] = set()
+    position = 0
+    while found := _UNSEEN_PART.search(markup, position):
+        pieces.append(markup[position : found.start()])
+        position = found.end()
+        name = (found[2] or "").lower()
+        if not name:  # a comment
+            position = _NO_TAG.match(markup, found.start()).end()  # type: ignore[union-attr]  # it matches all there is
+            continue
+        if name != "script":
+            pieces.append(found[0])
+        if name not in without_end and "shadowroot" not in found[1].lower():
+            if closer := _CLOSERS[name].search(markup, position):
+                if name == "script":
+                    scripts.append((found[1], markup[position : closer.start()]))
+                position = closer.start()
+            else:
+                without_end.add(name)
+    seen = "".join([*pieces, markup[position:]])
+    return normalised(_ANY_TAG.sub(" ", seen)), _TELLING_TAG.findall(seen), scripts

@@ -6,32 +6,41 @@ FEW = 3
 #: Contents that share less are of two pages: a log-in wall shares its frame with what is behind it.
 LEAST_SHARED = 0.3
 
+#: Second fetches, as a share of the visits that could find a change.
+SHARE_AGAIN = 0.05
+
 #: Places of a template, and edits of a site, that are remembered: some 200 bytes each.
 MOST_PLACES = 512
 
-#: Pages that are remembered for a change at a place, or an edit: more of them prove no more.
-MOST_PAGES = 12
+#: Pages and texts that are remembered of a place, an edit or a host, the newest: more of them prove no more.
+REMEMBERED = 16
 
-#: Changes of a page that are kept for `why`, and characters of each.
-MOST_SHOWN, LONGEST_SHOWN = 8, 80
+#: Changes of a page that are kept for `why`.
+MOST_SHOWN = 8
 
 #: Blocks of a page, members of an archive, elements side by side: judging them takes 15 ms.
 MOST_BLOCKS = 4_096
 
-#: Tags of a page that are read one by one; values of JSON and tags of XML where they are dense: 2 to 20 µs each.
+#: Tags of a page that are read one by one; values of JSON and tags of XML where they are dense: 2 to 9 µs each.
 MOST_DENSE = 20_000
+
+#: Characters of a page for each tag beyond the first 4,096, and of JSON and XML for each value or tag beyond 20,000:
+#: nobody writes more of them than one in 25 characters.
+DENSE = 25
 
 #: Characters of a page that are kept as they are, and of what lies beyond a digest of each block: 20 kB compressed.
 MOST_KEPT = 200_000
 
-#: Characters that are compared token by token, 40 more for each text: 7 ms. All differences behind are one remainder.
-MOST_COMPARED = 30_000
+#: Characters that are compared token by token, 64 more for each text: 7 ms. All differences behind are one remainder.
+#: Of one text a quarter, so that it leaves room for others; a difference in more is never noise.
+MOST_COMPARED = 40_000
+LONGEST_COMPARED = MOST_COMPARED // 4
 
-#: Elements, keys and columns that make a place; no search for an element that is open goes further.
+#: Elements, keys and columns that make a place; no search for an element that is open, or around a word, goes further.
 DEEPEST = 64
 
-#: Characters of a class, an id, a key, a column; what is longer is a text, or made up by a program.
-LONGEST_NAME = 40
+#: Characters of a class, an id, a key, a column, and of a text where it is shown; a longer key is made up by a program.
+LONGEST_NAME = 64
 
-#: Bytes that decide what a body is.
+#: Bytes that decide what a body is; a longer tag is not remembered.
 LOOKED_AT = 1_024

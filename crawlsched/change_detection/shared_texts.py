@@ -11,16 +11,10 @@ from math import inf
 from typing import Any
 
 from crawlsched.change_detection.blocks import PageBlocks
-from crawlsched.change_detection.limits import FEW, MOST_PAGES, MOST_PLACES
+from crawlsched.change_detection.limits import DEEPEST, FEW, MOST_COMPARED, MOST_PLACES, REMEMBERED
 from crawlsched.change_detection.trace import Difference, digest_of
 
 __all__ = ["SharedTexts"]
-
-# Characters of one place in which a part is looked for. A difference in a longer text is the page's own.
-_MOST_SEARCHED = 20_000
-# How often the place of a part is looked for; a part that is found only within words is not there.
-_TIMES = 64
-
 
 #: A place, what happened there, and the text that came; the one that went where none came.
 _Edit = tuple[int, str, str]
@@ -78,7 +72,7 @@ class SharedTexts:
             elif shown.is_whole:
                 is_without = (text in texts[place]) == (kind == "-")
             else:
-                is_without = len(joined[place]) > _MOST_SEARCHED or _holds(joined[place], text) == (kind == "-")
+                is_without = len(joined[place]) > MOST_COMPARED or _holds(joined[place], text) == (kind == "-")
             if is_without:
                 shown.n_without += 1
                 self.n_learned += 1
@@ -99,7 +93,7 @@ class SharedTexts:
         return [
             number < MOST_PLACES
             and one.kind != "rest"
-            and (one.is_whole or one.n > 1 or len(one.says) <= _MOST_SEARCHED)
+            and (one.is_whole or one.n > 1 or len(one.says) <= MOST_COMPARED)
             and (one.n <= 1 or said[one.place][one.says] <= n_new[one.place, one.says])
             and self._is_of_site(seen, one, whole, now)
             for number, one in enumerate(found)
@@ -115,7 +109,7 @@ class SharedTexts:
             if len(self._edits) > MOST_PLACES:
                 del self._edits[next(iter(self._edits))]
         others = sum(other != page and said != whole for other, said in shown.pages.items())
-        if page in shown.pages or len(shown.pages) < MOST_PAGES:
+        if page in shown.pages or len(shown.pages) < REMEMBERED:
             self.n_learned += shown.pages.get(page) != whole
             shown.pages[page] = whole
         if shown.n_without:
@@ -161,8 +155,8 @@ def _edit_of(one: Difference) -> _Edit:
 
 
 def _holds(text: str, part: str) -> bool:
-    """Whether a text holds another, and not within a word."""
-    found = islice(re.finditer(re.escape(part), text), _TIMES)
+    """Whether a text holds another, and not within a word in all of the first 64 places."""
+    found = islice(re.finditer(re.escape(part), text), DEEPEST)
     return any(not (_is_in_word(text, match.start()) or _is_in_word(text, match.end())) for match in found)
 
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from crawlsched.change_detection.html_scan import Tag, normalised, visible_text
-from crawlsched.change_detection.limits import DEEPEST, LONGEST_NAME, MOST_DENSE
+from crawlsched.change_detection.limits import DEEPEST, DENSE, LONGEST_NAME, MOST_DENSE
 
 __all__ = ["ASSET", "KEY_OF_A_ROW", "canonical_json", "data_of", "parsed_json", "script_data", "state_words", "told_by"]
 
@@ -43,6 +43,8 @@ _STRUCK = frozenset({"s", "del", "strike"})
 _SWITCHES = ("hidden", "disabled", "checked", "selected", "readonly", "open")
 _SAID = ("alt", "aria-label", "title", "placeholder", "label")
 _ARIA = [f"aria-{state}" for state in ("pressed", "disabled", "checked", "selected", "expanded", "current", "valuenow")]
+# All that counts.
+_TELLING = frozenset({"class", "style", "value", "start", "srcdoc", *_SWITCHES, *_SAID, *_ARIA})
 _OF_ITEMS = ("content", "datetime", "href")
 _META = re.compile(r"description|og:(?!image)|product:|article:|price|availability", re.IGNORECASE)
 _UNSEEN_INPUTS = frozenset({"hidden", "password"})
@@ -78,6 +80,8 @@ def told_by(tag: Tag) -> str:
     if not tag.attributes:
         return first
     found = tag.attribute_values
+    if _TELLING.isdisjoint(found):
+        return first
     if name == "input" and found.get("type", "").lower() in _UNSEEN_INPUTS:
         return ""
     said = [first] if first else []
@@ -141,8 +145,7 @@ def parsed_json(text: str, start: int | None = None, ignored: frozenset[str] = f
 
     From a start on, what follows does not matter. With too many values, the text is the data.
     """
-    # Nobody writes data with more values than one in 25 of its characters.
-    if sum(map(text.count, ",[{")) > MOST_DENSE + len(text) // 25:
+    if sum(map(text.count, ",[{")) > MOST_DENSE + len(text) // DENSE:
         return text
     try:
         text = text if start is not None else text.strip().removeprefix("\ufeff")

@@ -8,26 +8,23 @@ from dataclasses import dataclass, field
 from math import log
 from typing import Any
 
-from crawlsched.change_detection.limits import FEW, LONGEST_SHOWN, MOST_PAGES, MOST_PLACES
+from crawlsched.change_detection.limits import FEW, LONGEST_NAME, MOST_PLACES, REMEMBERED
 from crawlsched.change_detection.trace import Difference, Trace, digest_of
 
 __all__ = ["Evidence", "TemplateNoise"]
 
 # Two fetches at once differ in half of the cases or more where it is noise, in a tenth at most where it is edited: this
 # is how much a difference proves (Wald 1945, "Sequential tests of statistical hypotheses").
-_EDITED, _LEAST_NOISE, _MOST_NOISE = 0.1, 0.5, 0.95
-# An edit at each visit falls between two fetches with this probability: the time between them as a share of that
-# between visits. Where the share is much more, a page is visited as fast as it can be edited, and nothing could be
-# proved.
-_MOST_EDITED = 0.18
+_EDITED, _LEAST_NOISE = 0.1, 0.5
+# Nothing is surer than that, so that a single fetch that agrees proves little.
+_MOST_NOISE = 1.0 - 0.5 * _EDITED
+# An edit at each visit falls between two fetches with the probability that is the time between them as a share of that
+# between visits. Where the share is larger, a page is visited as fast as it can be edited, and nothing could be proved.
+# A page contradicts noise, too, if chance would make its fetches agree so often in fewer cases than these.
+_MOST_EDITED = 2.0 * _EDITED
 # It is noise beyond these odds, until an edit is as likely. Evidence beyond the highest, on either side, is dropped: a
-# place that stands still from now on is known for that after four to twelve fetches.
-_ODDS, _HIGHEST = log(100.0), 7.0
-# A page contradicts noise if chance would make its fetches agree so often in fewer cases than these.
-_LIKELY = 0.2
-# The evidence of this number of pages is kept page by page; other pages are judged by what these have in common.
-_MOST_OWN = 64
-_MOST_STATES = 16
+# place that stands still from now on is known for that after three to twelve fetches.
+_ODDS, _HIGHEST = log(100.0), log(1_000.0)
 
 #: A place, and which of its blocks: the "only" one, "all", one by its number from the beginning or end, "order".
 _Key = tuple[int, str]
@@ -48,7 +45,7 @@ class Evidence:
     is_noise: bool = False  # whether chance and edits are ruled out
     # How often two fetches of some pages differed here, and how often they did not.
     pages: dict[str, list[int]] = field(default_factory=dict)
-    # The texts, by their digests, that fetches at once have shown, up to `_MOST_STATES`.
+    # The texts, by their digests, that fetches at once have shown, up to `REMEMBERED`.
     states: list[int] = field(default_factory=list)
     # Where a whole text differs, the tokens that stood still in all pairs of fetches, digits as "#".
     kept: list[str] | None = None
@@ -79,7 +76,7 @@ class Evidence:
         self.agreed += not differed
         own = self.pages.setdefault(page, [0, 0])
         own[not differed] += 1
-        if len(self.pages) > _MOST_OWN:
+        if len(self.pages) > REMEMBERED:
             del self.pages[next(iter(self.pages))]
         if self.score >= _ODDS and not self.is_noise:
             self.is_noise, self.since = True, now
@@ -93,10 +90,10 @@ class Evidence:
         _, still_here = self.pages.get(page, (0, 0))
         # How often the fetches of other pages agree: with two states by turns, in half of the cases.
         agreeing = (self.agreed - still_here + 0.5) / (self.differed + self.agreed - still_here + 1.0)
-        if agreeing**still_here < _LIKELY:
+        if agreeing**still_here < _MOST_EDITED:
             return False
         noisy = sum(differed > 0 for differed, _ in self.pages.values())
-        still = sum(not differed and agreeing**agreed < _LIKELY for differed, agreed in self.pages.values())
+        still = sum(not differed and agreeing**agreed < _MOST_EDITED for differed, agreed in self.pages.values())
         return noisy > max(still, 1)
 
     def has_shown(self, page: str) -> bool:
@@ -112,20 +109,20 @@ class Evidence:
         """Whether a text was shown before; from now on it was."""
         if digest in self.states:
             return True
-        self.states = [*self.states, digest][-_MOST_STATES:]
+        self.states = [*self.states, digest][-REMEMBERED:]
         return False
 
     @property
     def has_few_states(self) -> bool:
         """Whether a page has shown the same few texts again and again: two by turns are noise, a third one is none."""
-        most = min(max((differed for differed, _ in self.pages.values()), default=0), _MOST_STATES - 1)
+        most = min(max((differed for differed, _ in self.pages.values()), default=0), REMEMBERED - 1)
         return len(self.states) <= most
 
     def leave_out(self, page: str, text: str) -> bool:
         """Leave a text of a page out; return whether it was the same the last time."""
         before, digest = self.said_of.get(page), digest_of(text)
-        self.said, self.said_of[page] = text[:LONGEST_SHOWN], digest
-        if len(self.said_of) > _MOST_OWN:
+        self.said, self.said_of[page] = text[:LONGEST_NAME], digest
+        if len(self.said_of) > REMEMBERED:
             del self.said_of[next(iter(self.said_of))]
         return before == digest
 
@@ -235,7 +232,7 @@ class TemplateNoise:
         for place in differing:
             visits = _tracked(self._visits, place, trace.names.get(place) or before.names.get(place, "?"))
             visits.differed += 1
-            if len(visits.pages) < MOST_PAGES:
+            if len(visits.pages) < REMEMBERED:
                 visits.pages.setdefault(page, [])
             self.is_shared = self.is_shared or len(visits.pages) > 1
         for place in self._visits.keys() & trace.names.keys() - differing:
@@ -304,7 +301,7 @@ def _suggestion(visits: Evidence) -> str:
         leaves = f"; `CRAWLSCHED_FINGERPRINT_DROP = [{name!r}]` leaves it out"
     return (
         f"`{name.removeprefix('@')}` differed at {visits.differed} of {visits.differed + visits.agreed} visits on "
-        f"{len(visits.pages)} pages{' or more' * (len(visits.pages) >= MOST_PAGES)} and is delivered each time{leaves}"
+        f"{len(visits.pages)} pages{' or more' * (len(visits.pages) >= REMEMBERED)} and is delivered each time{leaves}"
     )
 
 

@@ -13,28 +13,25 @@ from functools import lru_cache
 from itertools import count
 from typing import Literal, NamedTuple
 
-from crawlsched.change_detection.limits import LONGEST_NAME, MOST_COMPARED, MOST_KEPT, MOST_SHOWN
+from crawlsched.change_detection.limits import (
+    DEEPEST,
+    LONGEST_COMPARED,
+    LONGEST_NAME,
+    MOST_COMPARED,
+    MOST_KEPT,
+    MOST_SHOWN,
+)
 
 __all__ = ["Difference", "Kind", "Trace", "differences", "digest_of", "gaps_between", "token_runs"]
 
 #: From and to, before and now.
 Gap = tuple[int, int, int, int]
 
-# How often the part between two that stayed is searched: more finds next to nothing, and each search is linear.
-_TIMES = 3
-
-# Characters of a text, before and now, in which tokens are looked for: 2 ms. A difference in more is never noise.
-_LONGEST_COMPARED = 8_000
-
 # What a tag says, a number with its decimals, a word of Latin letters and digits such as a hash, a word of other
 # letters, a sign.
 _TOKEN = re.compile(r"\[[a-z][a-z -]*+\]|\d++(?:[.,:]\d++)*+(?![A-Za-z_])|[A-Za-z_\d]++|[^\W\d_]++|\S")
 _DIGITS = re.compile(r"\d+")
-_AROUND = 40  # words that are looked at on both sides of what differs in a longer text
-
-_VERSION = 3
-# A text that is compared counts as this many characters more.
-_LEAST_COMPARED = 40
+_VERSION = b"\3"  # its first byte
 
 
 #: How a page differs; see `Difference`.
@@ -120,13 +117,13 @@ class Trace:
         named = list(self.names.items())
         data = [named, [index[place] for place in self.places], kept, self.rest, self.changes[:MOST_SHOWN]]
         written = json.dumps(data, ensure_ascii=True, separators=(",", ":"))
-        return bytes([_VERSION]) + zlib.compress(written.encode("ascii"), 1)
+        return _VERSION + zlib.compress(written.encode("ascii"), 1)
 
     @staticmethod
     @lru_cache(maxsize=4)  # of a visit it is asked for when it is read, and when it is judged
     def unpacked(data: bytes) -> Trace | None:
         """Return what `packed` gave; None where it is none."""
-        if not data or data[0] != _VERSION:
+        if not data.startswith(_VERSION):
             return None
         try:
             named, indices, kept, rest, changes = json.loads(zlib.decompress(data[1:]))
@@ -187,7 +184,7 @@ def differences(before: Trace, now: Trace) -> list[Difference]:
     room = MOST_COMPARED
     for at, there in _pairs(before, now, gaps, reordered):
         was, says = before.texts[at] or "" if at >= 0 else None, now.texts[there] or "" if there >= 0 else None
-        room -= _LEAST_COMPARED + min(len(was or "") + len(says or ""), _LONGEST_COMPARED)
+        room -= LONGEST_NAME + min(len(was or "") + len(says or ""), LONGEST_COMPARED)
         if room < 0:  # all behind these is one remainder
             is_rest = True
             break
@@ -258,10 +255,11 @@ def _ranks(trace: Trace) -> tuple[list[int], dict[int, int]]:
     return [next(numbers[place]) for place in trace.places], Counter(trace.places)
 
 
-def gaps_between(old: Sequence[Hashable], new: Sequence[Hashable], gap: Gap, times: int = _TIMES) -> Iterator[Gap]:
+def gaps_between(old: Sequence[Hashable], new: Sequence[Hashable], gap: Gap, times: int = 3) -> Iterator[Gap]:
     """Yield what differs between the parts that stay: those once on either side, as many as keep their order.
 
-    The same is done again between two parts that stay. The time is that of sorting, whatever is compared.
+    The same is done again between two parts that stay, `times` in all: more finds next to nothing. The time is that of
+    sorting, whatever is compared.
 
     References
     ----------
@@ -352,11 +350,11 @@ def token_runs(before: str, now: str) -> list[tuple[str, str, str, str, bool, tu
     if max(len(before), len(now)) > MOST_KEPT:
         return []
     olds, news = before, now
-    if len(before) + len(now) > _LONGEST_COMPARED:  # most of it is as it was: what is around the rest is looked at
+    if len(before) + len(now) > LONGEST_COMPARED:  # of what is as it was, 64 words on both sides are looked at
         words, others = before.split(" "), now.split(" ")
         i, j, _, m = trimmed(words, others, (0, len(words), 0, len(others)))
-        olds, news = (" ".join(one[max(i - _AROUND, 0) : end + _AROUND]) for one, end in ((words, j), (others, m)))
-        if len(olds) + len(news) > _LONGEST_COMPARED:
+        olds, news = (" ".join(one[max(i - DEEPEST, 0) : end + DEEPEST]) for one, end in ((words, j), (others, m)))
+        if len(olds) + len(news) > LONGEST_COMPARED:
             return []
     olds_at, news_at = [*_TOKEN.finditer(olds)], [*_TOKEN.finditer(news)]
     old, new = ([match[0] for match in there] for there in (olds_at, news_at))

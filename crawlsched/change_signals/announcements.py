@@ -1,6 +1,7 @@
 """Announcements: the entries whose lastmod differs from the stored one, and which source a visit can teach."""
 
 from collections.abc import Iterable, Mapping
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ __all__ = [
     "newest_of_each",
 ]
 
-_DAY = 86_400.0
+_DAY = timedelta(days=1).total_seconds()
 
 
 def announces(stored: float | None, lastmod: float | None, precision: str | None, text: str | None) -> bool:

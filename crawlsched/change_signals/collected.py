@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 
 from crawlsched.change_signals.hubs import Hubs
-from crawlsched.change_signals.lastmod import parse_lastmod
+from crawlsched.change_signals.lastmod import MAX_DATE, parse_lastmod
 from crawlsched.change_signals.locations import Locations, canonical
 from crawlsched.change_signals.problems import ProblemCounter
 
@@ -37,6 +37,8 @@ class Limits:
     max_depth: int = 64  # elements open at once
     max_elements: int = 2_500_000
     max_text: int = 8_192  # characters of one text (a URL, a date); the sitemap protocol allows URLs of 2,048
+    max_json: int = 2_000_000  # characters of JSON, which is read in one go while the interpreter's lock is held
+    max_members: int = 1_000  # members of a gzip file, one after another
     max_index_depth: int = 5  # index files above one another; the sitemap protocol allows one
 
     def __post_init__(self) -> None:
@@ -70,11 +72,6 @@ class SitemapEntries:
         return len(self.url)
 
 
-_MAX_DATE = 200
-# How many entries are looked at for each one taken: doubles and refused ones take time, too.
-_TRIES = 2
-
-
 class Collected:
     """Entries and children of one document, as they are found.
 
@@ -101,7 +98,8 @@ class Collected:
         self._problems = problems
         self._above = {canonical(above) for above in (url, *ancestors)}
         self._n_above = len(ancestors)
-        self._n_left = _TRIES * max(limits.max_entries, limits.max_children)
+        # Doubles and refused ones take time, too.
+        self._n_left = limits.max_entries + limits.max_children
         # The place of each URL among those of its kind.
         self._position_of: dict[tuple[bool, str], int] = {}
 
@@ -109,7 +107,7 @@ class Collected:
         """Count an entry that is looked at, whatever comes of it; False when the limit is reached."""
         self._n_left -= 1
         if self._n_left < 0:
-            self._problems.add("too-many-entries", f"more than {_TRIES} times the limit, most of them refused")
+            self._problems.add("too-many-entries", "more than max_entries and max_children, most refused")
         return self._n_left >= 0
 
     def page(self, locations: Sequence[str], dates: Sequence[str] = (), *, is_child: bool = False) -> bool:
@@ -155,4 +153,4 @@ class Collected:
         if not texts:
             return None, None, None
         self._problems.add("bad-lastmod", texts[0])
-        return None, texts[0][:_MAX_DATE], None
+        return None, texts[0][:MAX_DATE], None

@@ -10,6 +10,7 @@ from typing import Any
 
 from w3lib.encoding import read_bom, resolve_encoding
 
+from crawlsched.change_signals.collected import Limits
 from crawlsched.change_signals.problems import ProblemCounter
 
 __all__ = [
@@ -18,26 +19,24 @@ __all__ = [
 ]
 
 _GZIP_MAGIC = b"\x1f\x8b"
-_CHUNK = 65_536
-_GZIP_WINDOW = 31  # zlib's maximum window of 15, plus 16 for a gzip header
-_MAX_LAYERS = 2  # a .gz file that the server compressed again
-_MAX_MEMBERS = 1_000  # a gzip file may be several, one after another
+_CHUNK = 32_768
+_GZIP_WINDOW = zlib.MAX_WBITS + 16  # with a gzip header
 
 
-def plain_chunks(body: bytes, max_bytes: int, problems: ProblemCounter) -> Iterator[bytes]:
-    """Give a body in chunks of at most 64 KB, up to `max_bytes` of them, decompressed where it starts as gzip does."""
+def plain_chunks(body: bytes, limits: Limits, problems: ProblemCounter) -> Iterator[bytes]:
+    """Give a body in chunks of at most 32 KB, up to `max_bytes` of them, decompressed where it starts as gzip does."""
     chunks: Iterator[bytes] = (body[start : start + _CHUNK] for start in range(0, len(body), _CHUNK))
-    for _ in range(_MAX_LAYERS):
+    for _ in range(2):  # a .gz file that the server compressed again
         first = next(chunks, b"")
         chunks = chain((first,), chunks)
         if not first.startswith(_GZIP_MAGIC):
             break
         # The limit holds for every layer: a bomb within a bomb unfolds no further than one.
-        chunks = _limited(_gunzipped(chunks, problems), max_bytes, problems)
-    return _limited(chunks, max_bytes, problems)
+        chunks = _limited(_gunzipped(chunks, limits.max_members, problems), limits.max_bytes, problems)
+    return _limited(chunks, limits.max_bytes, problems)
 
 
-def _gunzipped(chunks: Iterator[bytes], problems: ProblemCounter) -> Iterator[bytes]:
+def _gunzipped(chunks: Iterator[bytes], max_members: int, problems: ProblemCounter) -> Iterator[bytes]:
     decompressor = zlib.decompressobj(_GZIP_WINDOW)
     members = 1
     for chunk in chunks:
@@ -45,7 +44,7 @@ def _gunzipped(chunks: Iterator[bytes], problems: ProblemCounter) -> Iterator[by
         while data or holds_more:
             if decompressor.eof:
                 # What follows a gzip member is another one, or padding.
-                if members == _MAX_MEMBERS or not data.startswith(_GZIP_MAGIC[:1]):
+                if members == max_members or not data.startswith(_GZIP_MAGIC[:1]):
                     return
                 decompressor = zlib.decompressobj(_GZIP_WINDOW)
                 members += 1
@@ -91,7 +90,6 @@ _UNMARKED = (
     (re.compile(rb"\0[^\0]\0[^\0]", re.DOTALL), "utf-16-be"),
 )
 _DECLARATION = re.compile(rb"""\s*<\?xml[^>]{0,200}?\sencoding\s*=\s*["']([A-Za-z0-9._-]{1,40})["']""")
-_SMALLEST_START = 4
 
 
 def characters(chunks: Iterator[bytes], problems: ProblemCounter) -> Iterator[str]:
@@ -99,7 +97,7 @@ def characters(chunks: Iterator[bytes], problems: ProblemCounter) -> Iterator[st
     start = b""
     for chunk in chunks:
         start += chunk
-        if len(start) >= _SMALLEST_START:
+        if len(start) >= len(codecs.BOM_UTF32):
             break
     encoding, skip = _encoding(start, problems)
     for text in codecs.iterdecode(chain((start[skip:],), chunks), encoding, "replace"):

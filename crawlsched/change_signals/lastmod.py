@@ -8,7 +8,7 @@ from hashlib import blake2b
 
 from crawlsched.change_signals.locations import INVISIBLE
 
-__all__ = ["parse_lastmod", "text_mark"]
+__all__ = ["MAX_DATE", "parse_lastmod", "text_mark"]
 
 _TIME = r"(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,](?P<fraction>\d{1,12})\d*)?)?"
 _BASIC_TIME = r"(?P<hour>\d\d)(?P<minute>\d\d)(?:(?P<second>\d\d)(?:[.,](?P<fraction>\d{1,12})\d*)?)?"
@@ -72,12 +72,12 @@ _ZONE_HOURS = {
     "pst": -8,
 }
 
-_FIRST_YEAR, _LAST_YEAR = 1970, 2199
-_EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
-_MAX_CHARACTERS = 100
+_YEARS = range(1970, 2200)
+_EPOCH_ORDINAL = date(_YEARS[0], 1, 1).toordinal()
+#: Characters of a date; in a longer text none is looked for.
+MAX_DATE = 100
 _INVISIBLE = re.compile(f"[{INVISIBLE}]")
 _COMMENT = re.compile(r"\([^()]*\)")
-_MARK_BYTES = 6
 
 
 @lru_cache(maxsize=4096)
@@ -114,7 +114,7 @@ def parse_lastmod(text: str) -> tuple[float, str] | None:
     True
     """
     text = " ".join(_INVISIBLE.sub("", text).split())
-    if len(text) > _MAX_CHARACTERS:
+    if len(text) > MAX_DATE:
         return None
     while (without := _COMMENT.sub(" ", text)) != text:  # RFC 2822, section 3.2.3: within one another, and anywhere
         text = without
@@ -152,7 +152,7 @@ def _hour(hour: int, meridiem: str) -> int:
 
 def _seconds(day: tuple[int, int, int], clock: tuple[int, int, int]) -> float | None:
     hour, minute, second = clock
-    if not _FIRST_YEAR <= day[0] <= _LAST_YEAR or minute > 59 or second > 60:
+    if day[0] not in _YEARS or minute > 59 or second > 60:
         return None
     if hour > 23 and clock != (24, 0, 0):  # with which xsd:dateTime can end a day
         return None
@@ -182,5 +182,5 @@ def text_mark(text: str) -> float:
     >>> text_mark("last Tuesday") < 0.0, text_mark("last Tuesday") == text_mark("last Monday")
     (True, False)
     """
-    digest = blake2b(text.encode("utf-8", "replace"), digest_size=_MARK_BYTES).digest()
+    digest = blake2b(text.encode("utf-8", "replace"), digest_size=6).digest()
     return -1.0 - float(int.from_bytes(digest, "big"))

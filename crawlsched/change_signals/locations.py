@@ -6,6 +6,8 @@ from functools import lru_cache
 from urllib.parse import urljoin, urlsplit, urlunsplit
 from zlib import crc32
 
+import numpy as np
+
 from crawlsched.change_signals.problems import ProblemCounter
 
 __all__ = [
@@ -40,7 +42,6 @@ _QUOTES = {
     "\u2018": "\u2019",
 }
 _BETWEEN_URLS = re.compile("""\\s+|[,;|](?=["'<]?https?://)""", re.IGNORECASE)
-_MOST_COLUMNS = 8
 # What a table has beside a URL, and no URL behind a comma or a space: dates, times, priorities, frequencies.
 _COLUMN = re.compile(
     r"\d{4}-\d\d-\d\d(?:T[\d:.]+(?:Z|[+-]\d\d:?\d\d)?)?|\d\d:\d\d(?::\d\d)?(?:Z|[+-]\d\d:?\d\d)?|[01]\.\d{1,2}"
@@ -125,7 +126,7 @@ def _bare(text: str) -> str:
         if text[:1] in _QUOTES:
             text = text[1:].partition(_QUOTES[text[0]])[0].strip(_AROUND)
     text = text.partition("\t")[0].rstrip(_AROUND)
-    for _ in range(_MOST_COLUMNS):
+    for _ in range(8):  # columns, and more than any table has
         cut = max(text.rfind(character) for character in ",;| ")
         if cut < 0:
             break
@@ -238,9 +239,6 @@ def _with_ascii_host(url: str) -> str:
     return urlunsplit(parts._replace(netloc=netloc))
 
 
-_NUMBERS = 0xFFFF
-
-
 def part_of_site(url: str) -> str:
     """Return the first directory of a URL's path.
 
@@ -266,4 +264,4 @@ def part_number(url: str) -> int:
     (0, 23488)
     """
     part = part_of_site(url)
-    return 0 if part == "/" else crc32(part.encode("utf-8", "replace")) % _NUMBERS + 1
+    return 0 if part == "/" else crc32(part.encode("utf-8", "replace")) % np.iinfo(np.uint16).max + 1

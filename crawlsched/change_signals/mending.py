@@ -1,9 +1,9 @@
 """Mending: damage that would stop an XML parser or change a URL is made harmless first.
 
 lxml reads the elements. What it cannot recover from, or recovers from by changing texts silently, is mended here, piece
-by piece and without looking at what the elements mean: raw ampersands and angle brackets, prefixes that nobody
-declares, ends of elements that never began. Document types, comments and processing instructions are left out, so that
-there are no entities, and nothing to be fetched.
+by piece and without looking at what the elements mean: raw ampersands and angle brackets, ends of elements that never
+began. Document types, comments and processing instructions are left out, so that there are no entities, and nothing to
+be fetched.
 """
 
 import re
@@ -11,18 +11,13 @@ from collections.abc import Iterable, Iterator
 
 from crawlsched.change_signals.problems import ProblemCounter
 
-__all__ = ["RAW_AMPERSAND", "UNDECLARED", "Mender"]
+__all__ = ["RAW_AMPERSAND", "Mender"]
 
 #: Stands for an ampersand that begins no reference of XML. Unicode keeps it out of texts, and XML lets it through.
 RAW_AMPERSAND = "\ufdd0"
-#: The beginning of the namespace for a prefix that the document uses and does not declare.
-UNDECLARED = "prefix:"
-_PIECE = 32_768
-# The pieces that are kept of a text without any "<": a longer one exceeds every limit.
-_LONGEST_TAIL = 4_096
 _CLOSING = {"<!--": "-->", "<![CDATA[": "]]>", "<?": "?>"}
 _SPECIAL = re.compile(r"<!--|<!\[CDATA\[|<\?|<!")
-_IN_DECLARATION = re.compile(r"""<!--|["'\[\]>]""")
+_IN_DECLARATION = re.compile(r"[\[\]>]")
 _DECLARED_ENTITY = re.compile(r"<?!?ENTITY\s+(?:%\s+)?([^\s\"'<>%]+)")
 _NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _REFERENCE = re.compile(r"&(?:#([0-9]{1,7}|[xX][0-9a-fA-F]{1,6});|(?!(?:amp|lt|gt|quot|apos);))")
@@ -36,8 +31,6 @@ _BROKEN = re.compile(
 _ATTRIBUTE = re.compile(r"""(?<![\w.:-])([^\W\d][\w.:-]*+)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'=]++))""")
 _TAG_NAME = re.compile(r"<[^\s<>]*")
 _END_TAG = re.compile(r"</([^\s<>]+)[^<>]*>")
-_PREFIXED = re.compile(r"<([\w.-]+):([\w.-]+)")
-_DECLARED_PREFIX = re.compile(r"""\sxmlns:([^\s=<>"']+)\s*=""")
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
@@ -61,20 +54,16 @@ class Mender:
         self._carry = ""
         self._opener = ""  # the construct within which the characters so far ended
         self._declaration = ""
-        self._quote = ""
         self._has_bracket = False
-        self._in_comment = False  # one within a declaration
         self._begun: set[str] = set()
-        self._prefixes = {"xml", "xmlns"}
 
     def mended(self, characters: Iterable[str]) -> Iterator[str]:
-        """Give the document in pieces of some 32,000 characters, mended."""
+        """Give the document in pieces as they come, mended."""
         for text in characters:
-            for start in range(0, len(text), _PIECE):
-                yield self._short(self._piece(self._carry + text[start : start + _PIECE]))
-                if self._steps < 0:
-                    self._problems.add("too-many-elements")
-                    return
+            yield self._short(self._piece(self._carry + text))
+            if self._steps < 0:
+                self._problems.add("too-many-elements")
+                return
         rest, self._carry = self._carry, ""
         yield self._short(self._piece(rest, is_last=True))
         if self._opener:
@@ -91,7 +80,7 @@ class Mender:
 
     def _piece(self, text: str, is_last: bool = False) -> str:
         if not is_last:
-            text, self._carry = _cut(text)
+            text, self._carry = _cut(text, self._max_run)
         kept: list[str] = []
         position = 0
         while position < len(text):
@@ -124,27 +113,16 @@ class Mender:
         return end + len(closing)
 
     def _skip_declaration(self, text: str, position: int) -> int:
-        """Go on within a document type: to the end of a quoted text or a comment, or to what comes next."""
-        if self._quote or self._in_comment:
-            closing = self._quote or "-->"
-            end = text.find(closing, position)
-            if end < 0:
-                self._carry = text[max(position, len(text) - len(closing) + 1) :] + self._carry
-                return len(text)
-            self._quote, self._in_comment = "", False
-            return end + len(closing)
+        """Go on within a document type, to the next bracket or to its end."""
         match = _IN_DECLARATION.search(text, position)
         inside = text[position : match.start() if match else None]
         self.declared.update(_DECLARED_ENTITY.findall(inside))
         self._declaration = (self._declaration + inside)[:200]
         if match is None:
             return len(text)
-        self._in_comment = match[0] == "<!--"
-        if match[0] in "\"'":
-            self._quote = match[0]
-        elif match[0] in "[]":
+        if match[0] != ">":
             self._has_bracket = match[0] == "["
-        elif match[0] == ">" and not self._has_bracket:
+        elif not self._has_bracket:
             self._problems.add("doctype", f"<!{self._declaration}>")
             self._opener = self._declaration = ""
         return match.end()
@@ -169,19 +147,12 @@ class Mender:
         if any(name[1] == "/" and name[2:] not in self._begun for name in names):
             text, n = _END_TAG.subn(lambda match: match[0] if match[1] in self._begun else "", text)
             self._steps -= n
-        self._prefixes.update(_DECLARED_PREFIX.findall(text))
-        if any(":" in name and name[1:].partition(":")[0] not in self._prefixes for name in names if name[1] != "/"):
-            text = _PREFIXED.sub(self._declared_prefix, text)
         return text
 
-    def _declared_prefix(self, match: re.Match[str]) -> str:
-        self._steps -= 1
-        return match[0] if match[1] in self._prefixes else f'{match[0]} xmlns:{match[1]}="{UNDECLARED}{match[1]}"'
 
-
-def _cut(text: str) -> tuple[str, str]:
-    """Part a piece where no tag, opening or reference is cut in two; nothing that has no end piles up."""
-    last = max(text.rfind("<", -_LONGEST_TAIL), text.rfind("&", -64))
+def _cut(text: str, max_run: int) -> tuple[str, str]:
+    """Part a piece where no tag, opening or reference is cut in two; a tag of more than `max_run` characters is."""
+    last = max(text.rfind("<", -max_run), text.rfind("&", -64))
     if last >= 0 and not any(end in text[last + 1 :] for end in ">;"):
         return text[:last], text[last:]
     return text, ""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-__all__ = ["PROBLEM_KINDS", "Problem", "ProblemCounter"]
+__all__ = ["MAX_EXAMPLE", "PROBLEM_KINDS", "Problem", "ProblemCounter"]
 
 #: Every kind of problem, and what it means.
 PROBLEM_KINDS = {
@@ -39,11 +39,11 @@ PROBLEM_KINDS = {
     "bad-lastmod": "a lastmod that cannot be read without guessing; it counts only where its text changes",
     "damaged-feed": "a feed that is not well-formed; what lxml recovered was read",
     "loop": "an index that lists itself or an index above it; the child was dropped",
-    "private-address": "a URL of a machine that is not of the public internet; it became no page",
     "index-depth": "an index file below max_index_depth others; its children were not read",
 }
 
-_MAX_EXAMPLE = 200
+#: Characters of what somebody else has written, in a message.
+MAX_EXAMPLE = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class ProblemCounter:
     def add(self, kind: str, example: str = "", count: int = 1) -> None:
         """Count a problem of a kind; the first example is kept."""
         self._counts[kind] = self._counts.get(kind, 0) + count
-        self._examples.setdefault(kind, example[:_MAX_EXAMPLE])
+        self._examples.setdefault(kind, example[:MAX_EXAMPLE])
 
     def problems(self) -> list[Problem]:
         """All problems, in the order in which they were first met."""

@@ -8,7 +8,7 @@ from urllib.parse import urljoin, urlsplit
 
 from protego import Protego
 
-from crawlsched.change_signals.collected import SitemapEntries
+from crawlsched.change_signals.collected import Limits, SitemapEntries
 from crawlsched.change_signals.decoding import characters
 from crawlsched.change_signals.locations import INVISIBLE, is_web_url
 from crawlsched.change_signals.problems import ProblemCounter
@@ -17,9 +17,7 @@ from crawlsched.change_signals.sitemap import SitemapDocument
 __all__ = ["absolute_sitemaps", "read_robots", "robots_sitemaps"]
 
 _MAX_BYTES = 512_000  # RFC 9309, section 2.5: at least 500 KiB have to be read
-#: As many as one index may list, or one host have.
-_MAX_SITEMAPS = 50_000
-_MAX_URL = 8_192
+_LIMITS = Limits()
 # What people set around a URL, or behind it.
 _AROUND = "<>\"'`,; \t\xa0" + INVISIBLE
 # The first part of "site.example/map.xml" is a host, and so is that of "http//site.example/".
@@ -98,11 +96,11 @@ def _parted(value: str) -> list[str]:
 def _document(references: Iterable[str], robots_url: str, problems: ProblemCounter) -> SitemapDocument:
     found: dict[str, None] = {}
     for reference in chain.from_iterable(map(_parted, references)):
-        is_too_long = len(reference) > _MAX_URL or "\ufffd" in reference
+        is_too_long = len(reference) > _LIMITS.max_text or "\ufffd" in reference
         url = "" if is_too_long or not reference else _joined(reference, robots_url)
         if not is_web_url(url) or any(character in url for character in "\t<>"):
             problems.add("bad-url", reference)
-        elif len(found) == _MAX_SITEMAPS and url not in found:
+        elif len(found) == _LIMITS.max_children and url not in found:
             problems.add("too-many-children", url)
         else:
             if " " in reference:

@@ -21,10 +21,7 @@ __all__ = [
     "read_sitemap",
 ]
 
-# JSON is read in one go, for which the interpreter's lock is held.
-_MOST_OF_JSON = 2_000_000
 _DOCUMENT = re.compile(r"<\?xml\s|<(?:[\w.-]+:)?(?:urlset|sitemapindex|rss|rdf|feed|entry)[\s>]", re.IGNORECASE)
-_JUNK_BEFORE = 8_192
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +84,15 @@ def read_sitemap(
     limits = limits or Limits()
     problems = ProblemCounter()
     collected = Collected(url, limits, Locations(url, hosts, problems), ancestors, problems)
-    decoded = characters(plain_chunks(body, limits.max_bytes, problems), problems)
-    start, text = _start(decoded, problems)
+    decoded = characters(plain_chunks(body, limits, problems), problems)
+    start, text = _start(decoded, limits.max_text, problems)
     kind = "unknown"
     if not start:
         problems.add("empty")
     elif start.startswith("<") and start[:5].lower() != "<http":
         kind = read_xml(text, collected, limits, problems)
     elif start.startswith("{"):
-        kind = _read_json(text, collected, problems)
+        kind = _read_json(text, collected, limits.max_json, problems)
     else:
         kind = _read_lines(text, collected, limits, problems)
     if kind == "unknown" and start:
@@ -103,14 +100,14 @@ def read_sitemap(
     return SitemapDocument(url, kind, collected.entries, collected.children, problems.problems(), collected.hubs)
 
 
-def _start(text: Iterator[str], problems: ProblemCounter) -> tuple[str, Iterable[str]]:
+def _start(text: Iterator[str], max_text: int, problems: ProblemCounter) -> tuple[str, Iterable[str]]:
     """Find where the document starts; give its first characters, and all of the text from there."""
     for piece in text:
         piece = piece.lstrip("\ufeff\x00 \t\r\n")
         if not piece:
             continue
         # Output of a program before it, such as warnings, is not part of the document.
-        document = _DOCUMENT.search(piece[:_JUNK_BEFORE])
+        document = _DOCUMENT.search(piece[:max_text])
         if document and document.start() and not piece.startswith(("<!", "<?", "http", "{")):
             before = piece[: document.start()]
             if not before.startswith("<") or document[0].startswith("<?"):
@@ -120,7 +117,7 @@ def _start(text: Iterator[str], problems: ProblemCounter) -> tuple[str, Iterable
     return "", ()
 
 
-def _read_json(text: Iterable[str], collected: Collected, problems: ProblemCounter) -> str:
+def _read_json(text: Iterable[str], collected: Collected, most: int, problems: ProblemCounter) -> str:
     """Read a JSON Feed (version 1.1) into `collected`; return "json", or "unknown" if the text is none.
 
     An item's page is its ``url``, otherwise an ``id`` that is a URL; its date is that of the last modification,
@@ -129,8 +126,8 @@ def _read_json(text: Iterable[str], collected: Collected, problems: ProblemCount
     whole = ""
     for piece in text:
         whole += piece
-        if len(whole) > _MOST_OF_JSON:
-            problems.add("too-large", f"JSON of more than {_MOST_OF_JSON} characters")
+        if len(whole) > most:
+            problems.add("too-large", f"JSON of more than {most} characters")
             return "unknown"
     try:
         feed = json.loads(whole)

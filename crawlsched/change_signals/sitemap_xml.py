@@ -12,10 +12,13 @@ from urllib.parse import urljoin
 
 from crawlsched.change_signals.collected import Collected, Limits
 from crawlsched.change_signals.locations import is_web_url
-from crawlsched.change_signals.mending import RAW_AMPERSAND, UNDECLARED, Mender
+from crawlsched.change_signals.mending import RAW_AMPERSAND, Mender
 from crawlsched.change_signals.problems import ProblemCounter
 
 __all__ = ["read_xml"]
+
+# Stands for the namespace of a prefix that the document uses and does not declare.
+_UNDECLARED = "prefix:"
 
 KIND_OF_ROOT = {
     "urlset": "urlset",
@@ -57,7 +60,7 @@ _FOREIGN = {
     "http://my.netscape.com/rdf/simple/0.9/": {"link": "link"},
 }
 _FOREIGN |= {
-    f"{UNDECLARED}{prefix}": _FOREIGN[namespace]
+    f"{_UNDECLARED}{prefix}": _FOREIGN[namespace]
     for prefix, namespace in (
         ("atom", "http://www.w3.org/2005/atom"),
         ("a10", "http://www.w3.org/2005/atom"),
@@ -66,7 +69,7 @@ _FOREIGN |= {
         ("dcterms", "http://purl.org/dc/terms/"),
     )
 }
-_NEWS = ("sitemap-news", f"{UNDECLARED}news")
+_NEWS = ("sitemap-news", f"{_UNDECLARED}news")
 _RELATIONS = "http://www.iana.org/assignments/relation/"
 
 
@@ -78,7 +81,8 @@ def parted(tag: str) -> tuple[str, str]:
     (('http://www.w3.org/2005/atom', 'entry'), ('', 'pubdate'))
     """
     namespace, _, name = tag.rpartition("}")
-    return namespace[1:].lower(), name.lower()
+    prefix, _, local = name.rpartition(":")
+    return (f"{_UNDECLARED}{prefix}" if prefix else namespace[1:]).lower(), local.lower()
 
 
 @lru_cache(maxsize=1024)
@@ -140,7 +144,7 @@ def read_xml(characters: Iterable[str], collected: Collected, limits: Limits, pr
                     return items.kind
             sleep(0)  # gives up the interpreter lock
     items.finish(mender.tail)
-    errors = parser.feed_error_log.filter_from_errors()
+    errors = [error for error in parser.feed_error_log.filter_from_errors() if error.domain_name != "NAMESPACE"]
     if errors and items.kind in ("rss", "atom"):
         problems.add("damaged-feed", errors[0].message, len(errors))
     return items.kind

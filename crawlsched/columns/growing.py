@@ -15,13 +15,11 @@ __all__ = ["NumberColumn", "grown", "inserted", "zeros"]
 
 # Less than this is copied in a tenth of a millisecond.
 _LEAST = 2**20
-# How far ahead addresses are reserved, at least, and how many times the need. The machine gives memory for them page by
-# page, at the first write.
+# How far ahead addresses are reserved, at least. The machine gives memory for them page by page, at the first write.
 _AHEAD = 2**30
-_TIMES = 8
 # Columns of this size and more stand in large pages of the machine's memory, in which scattered reads take two thirds
-# of the time. The rest at their ends does not, so that no more memory is taken.
-_LARGE, _LARGE_PAGE = 2**24, 2**21
+# of the time. What stands behind them does not, so that no more memory is taken.
+_LARGE = 2**24
 
 
 class _Room(mmap.mmap):
@@ -34,14 +32,14 @@ class _Room(mmap.mmap):
         self.given = size
         if size >= _LARGE and hasattr(mmap, "MADV_HUGEPAGE"):
             with suppress(OSError):  # the machine has no large pages
-                self.madvise(mmap.MADV_HUGEPAGE, 0, size - size % _LARGE_PAGE)
+                self.madvise(mmap.MADV_HUGEPAGE, 0, size - size % mmap.PAGESIZE)
 
 
 def zeros(shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     """Return what `numpy.zeros` returns, with room behind it for `grown` if it is large."""
     size = math.prod(shape) * np.dtype(dtype).itemsize
     if size >= _LEAST and hasattr(mmap, "MAP_PRIVATE"):
-        for length in (max(_AHEAD, _TIMES * size), 2 * size):
+        for length in (max(_AHEAD, 2 * size), 2 * size):
             try:
                 room = _Room(-1, length, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
             except (OSError, OverflowError):
@@ -91,8 +89,8 @@ def inserted(column: npt.NDArray[Any], row: int, value: int) -> npt.NDArray[Any]
 
 Halves = npt.NDArray[np.uint16]
 
-_BITS = 16
-_LOW = 2**_BITS - 1
+_BITS = np.iinfo(np.uint16).bits
+_LOW = np.iinfo(np.uint16).max
 
 
 class NumberColumn:

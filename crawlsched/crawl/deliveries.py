@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import reduce
@@ -13,14 +12,10 @@ from crawlsched.content.verdict import Circumstances
 from crawlsched.crawl.collection import Collection
 from crawlsched.crawl.run import OnePass
 from crawlsched.pages.marks import AWAITED, OWED, START, TRIED, UNTRACKED, n_failures, with_failures
+from crawlsched.slot_clock import DAY
 from crawlsched.store import Outcome, PageFacts, host_of
 
 __all__ = ["Delivery", "DeliveryBook"]
-
-logger = logging.getLogger(__name__)
-
-# The longest wait, in seconds, before a page whose callback fails again and again is tried.
-_LONGEST_WAIT = 86_400.0
 
 
 @dataclass(slots=True, eq=False)
@@ -38,8 +33,6 @@ class Delivery:
     returned: bool = False  # the callback
     n_open: int = 0  # of what it yielded
     has_untracked: bool = False  # whether its callback yielded requests that are no pages
-    n_yielded: int = 0
-    n_known: int = 0  # how much of that were requests for known pages
 
 
 class DeliveryBook:
@@ -61,7 +54,6 @@ class DeliveryBook:
         self._one_pass = one_pass
         self._started: set[int] = set()  # to which start requests of this run have led
         self._again: dict[int, int] = {}  # what was asked for while a delivery was under way
-        self._said_led_to_nothing = False
         settings = collection.settings
         self._circumstances = Circumstances(
             min_change=settings.min_change,
@@ -156,7 +148,6 @@ class DeliveryBook:
         """The callback has yielded something that has an end."""
         if (delivery := self._open.get(token)) is not None:
             delivery.n_open += 1
-            delivery.n_yielded += 1
 
     def called_back(self, token: int, now: float) -> None:
         """The callback has ended."""
@@ -189,7 +180,7 @@ class DeliveryBook:
         n = n_failures(marks) + 1
         self._collection.set_marks(page, with_failures(marks, n), now)
         if n > 1:
-            planner.put_off(page, now + min(planner.error_interval * 2.0 ** (n - 2), _LONGEST_WAIT), now)
+            planner.put_off(page, now + min(planner.error_interval * 2.0 ** (n - 2), DAY), now)
             self._collection.unsaved.page(page, now)
 
     def give_up(self, started_before: float) -> None:
@@ -237,23 +228,11 @@ class DeliveryBook:
         # A change seen since then belongs to another delivery.
         if facts.pending_fingerprint is not None and facts.pending_fingerprint == delivery.digest:
             self._collection.put_facts(facts._replace(fingerprint=delivery.digest, pending_fingerprint=None), now)
-        if delivery.owed & START and facts.fingerprint is not None and 0 < delivery.n_yielded == delivery.n_known:
-            self._say_led_to_nothing(facts.url)
         marks = with_failures(self._marks.item(page), 0) & ~(delivery.owed & OWED | UNTRACKED)
         if delivery.has_untracked:
             marks |= UNTRACKED
         self._collection.set_marks(page, marks | self._again.pop(page, 0), now)
         self._count("crawlsched/delivered")
-
-    def _say_led_to_nothing(self, url: str) -> None:
-        if not self._circumstances.delivers_unchanged and not self._said_led_to_nothing:
-            self._said_led_to_nothing = True
-            logger.info(
-                "The callback of the start page %s asked for nothing but known pages, whose callbacks run when they "
-                "have changed (this is said once). A spider that counts in itself (self.page += 1) would stop here; "
-                "CRAWLSCHED_CALLBACK_ON_UNCHANGED = True lets all callbacks run.",
-                url,
-            )
 
     def _given_up(self, page: int) -> None:
         self.ended_pages.append(page)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from math import inf
 
 from crawlsched.content.reading import MOST_TEXT_BYTES, Body, Content, compare, is_current, is_quick, read_content
@@ -15,15 +15,14 @@ from crawlsched.crawl.run import OnePass, Starts
 from crawlsched.crawl.visits import Visit, VisitEnds, Visits
 from crawlsched.exceptions import DamagedRow, StoreError
 from crawlsched.pages.marks import START
+from crawlsched.slot_clock import DAY
 from crawlsched.store import PageFacts, Source, host_of
 
 __all__ = ["Dispatcher"]
 
 # While pages get their first copies, a source is read again only after this number of its intervals.
 _INTERVALS_DURING_FIRST_CRAWLS = 8
-# A page whose credentials were struck out waits for these seconds, again and again.
-_WITHOUT_CREDENTIALS = 86_400.0
-# No slot goes through more pages than this that cannot be sent for.
+# No slot goes through more pages than this that cannot be sent for, or are refused.
 _TRIES = 20
 
 
@@ -56,24 +55,28 @@ class Dispatcher:
 
     def next_page(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, PageFacts] | None:
         """Return the page that is worth most among those whose host may be asked now, and begin its visit."""
+        return next(self.next_pages(now, host_free_at), None)
+
+    def next_pages(self, now: float, host_free_at: Callable[[int, float], float]) -> Iterator[tuple[Visit, PageFacts]]:
+        """As `next_page`, and then the next ones, for who cannot send it; each is chosen when it is asked for."""
         one_pass, planner = self._one_pass, self._collection.planner
-        if one_pass is not None and one_pass.is_full:
-            return None
         for _ in range(_TRIES):
+            if one_pass is not None and one_pass.is_full:
+                return
             pick = planner.pick(now, host_free_at)
             while pick is not None and one_pass is not None and not one_pass.may_go(pick.page):
                 pick = planner.pick(now, host_free_at)
             if one_pass is not None:
                 one_pass.is_drained = pick is None
             if pick is None:
-                return None
+                return
             if (begun := self._begin(pick.page, pick.reason, now)) is not None:
-                return begun
-        return None
+                yield begun
 
     def next_start(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, PageFacts] | None:
         """Return the page of the next start request that goes before all others, and begin its visit."""
         line, planner = self._starts.line, self._collection.planner
+        planner.frontier.advance(now)  # no page is picked meanwhile, and second fetches ask how many are new
         for _ in range(len(line)):
             page = line.popleft()
             if not self._collection.knows(page) or planner.in_flight(page):
@@ -130,7 +133,7 @@ class Dispatcher:
         if not facts.template_data or LEFT_OUT not in facts.template_data:
             return True
         self._collection.planner.release(facts.page, now)
-        self._collection.planner.put_off(facts.page, now + _WITHOUT_CREDENTIALS, now)
+        self._collection.planner.put_off(facts.page, now + DAY, now)
         self._collection.withheld.note(host_of(facts.url), "credentials", facts.url, now)
         self._count("crawlsched/withheld/credentials")
         if self._one_pass is not None:
@@ -144,11 +147,12 @@ class Dispatcher:
         least = now - _INTERVALS_DURING_FIRST_CRAWLS * collection.sources.interval
         waits = bool(collection.planner.frontier.new)
         number = collection.sources.next_due(
+            now,
             lambda source: (
                 collection.shards.of_name(source.host) is not None
                 and (not waits or source.polled_at is None or source.polled_at <= least)
                 and host_free_at(collection.hosts.number(source.host), now) <= now
-            )
+            ),
         )
         if number is None:
             return None

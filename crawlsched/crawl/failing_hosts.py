@@ -16,16 +16,19 @@ __all__ = ["FailingHosts"]
 
 logger = logging.getLogger(__name__)
 
-# A host fails when it rests for its errors, or more than half of its pages fail; until no more than a third does.
-_MOST, _STILL, _LEAST = 1 / 2, 1 / 3, 3
+# Fewer pages that fail say nothing about their host.
+_LEAST = 3
 # Each page that is back lets this number of others of its host go, so that few go if it was the only one.
 _ASKED_WITH_IT = 8
-# Rows that are looked at in a step of a millisecond, and seconds between two looks at a page, so that many cost little.
-_AT_ONCE, _BETWEEN_LOOKS = 2**15, 1e-5
+# Rows that are looked at in a step of a millisecond; there is a second for each step, so that many cost little.
+_AT_ONCE = 2**15
 
 
 class FailingHosts:
-    """Look now and then, if pages failed or came back, which hosts fail."""
+    """Look now and then, if pages failed or came back, which hosts fail.
+
+    A host fails when it rests for its errors, or more than half of its pages fail; until no more than a third does.
+    """
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
@@ -49,7 +52,7 @@ class FailingHosts:
         pages, returned = self._collection.planner.pages, self._returned
         states = np.zeros(len(STATE_NAMES), int)
         self.have_news, self._returned = False, Counter()
-        self._next_look = now + _BETWEEN_LOOKS * pages.n
+        self._next_look = now + pages.n / _AT_ONCE
         # By state and host, the pages that had a copy and are live or fail; and which hosts have any page.
         counts = np.zeros((len(STATE_NAMES), len(self._collection.hosts)), np.int32)
         exist = np.zeros(counts.shape[1], np.bool_)
@@ -70,10 +73,10 @@ class FailingHosts:
         n_failing = n_pages - counts[LIVE]
         fails = self._collection.hosts.fails
         for host in np.flatnonzero(n_failing >= _LEAST).tolist():
-            if n_failing[host] > _MOST * n_pages[host] or fails(host):
+            if 2 * n_failing[host] > n_pages[host] or fails(host):
                 self._fails(host, counts[:, host], now)
         for host in [host for host in self._collection.failing_hosts if host < exist.size]:
-            if n_pages[host] and not fails(host) and n_failing[host] <= _STILL * n_pages[host]:
+            if n_pages[host] and not fails(host) and 3 * n_failing[host] <= n_pages[host]:
                 self._answers(host, int(n_failing[host]), int(n_pages[host]), now)
             elif not exist[host]:  # forgotten
                 self._collection.failing_hosts.pop(host)

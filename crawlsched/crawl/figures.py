@@ -13,8 +13,8 @@ from crawlsched.store.records import put_sample
 
 __all__ = ["Figures"]
 
-# Pages in the sample of expected freshness, and how many in a step of a millisecond at most.
-_SAMPLE, _AT_ONCE = 10_000, 250
+# Pages whose freshness is reckoned in a step, of a millisecond at most.
+_AT_ONCE = 250
 
 # What is counted in Scrapy's statistics, by the names of `store.models.FIGURES`.
 _COUNTED = {
@@ -29,9 +29,10 @@ _COUNTED = {
 
 
 class Figures:
-    """Gather figures of a running crawl."""
+    """Gather figures of a running crawl; `most` pages are in the sample of expected freshness."""
 
-    def __init__(self, refresher: Refresher, stat: Callable[[str], float]) -> None:
+    def __init__(self, refresher: Refresher, stat: Callable[[str], float], most: int = 10_000) -> None:
+        self._most = most
         self._refresher = refresher
         self._stat = stat
         self._counts = self._counted()
@@ -51,7 +52,7 @@ class Figures:
         refresher, now = self._refresher, self._refresher.clock()
         planner = refresher.planner
         n = planner.pages.n
-        every = max(1, -(-n // _SAMPLE))
+        every = max(1, -(-n // self._most))
         # Another part of the pages each time, so that no page is left out for ever.
         self._offset = (self._offset + 1) % every
         rows = wanted(planner, np.arange(self._offset, n, every))

@@ -57,6 +57,8 @@ def minute(stats: Mapping[str, Any], n_pages: int, n_copies: int, n_withheld: in
         f"The first minute: {used:,} of {slots:,} slots used, {n_pages:,} pages known, {n_copies:,} with a copy, "
         f"{count('changes_found'):,} changes found."
     ]
+    if not n_pages:
+        words.append("It waits for one that a command or a ping names: give the spider start_urls.")
     if n_withheld:
         words.append(f"{n_withheld:,} deliveries were withheld: `crawlsched withheld` lists them.")
     if busy > _WORTH_TELLING * slots:

@@ -18,31 +18,18 @@ _ROUNDS, _SHORTEST, _LONGEST = 10, 20.0, 3600.0
 # What is found and what is crawled are in balance up to this ratio.
 _BALANCE = 1.25
 # Fewer new URLs, or fewer equal pages, are not worth a warning.
-_FEWEST, _FEWEST_SAME = 100, 20
-# How many places, parameters and URLs without them are remembered, each of a round, and how many contents.
+_FEWEST = 100
+# How many places of a round, URLs, parameters and contents are remembered.
 _MOST = 10_000
 
 
 class _Round:
-    """What was found in a tenth of the time: URLs, first copies, the URLs of each place, and those with a parameter."""
+    """What was found in a tenth of the time: URLs, first copies, and the URLs of each place."""
 
     def __init__(self, since: float, n_pages: int) -> None:
         self.since, self.n_pages = since, n_pages
         self.found = self.first_copies = 0
         self.places = Counter[str]()
-        self.examples: dict[str, str] = {}
-        # By host and parameter: the URLs found, and their forms without it.
-        self.with_parameter, self.rests = Counter[tuple[str, str]](), dict[tuple[str, str], set[str]]()
-        self.n_rests = 0
-
-    def add_parameter(self, host: str, name: str, rest: str) -> None:
-        """A URL was found that has a parameter."""
-        if self.n_rests >= _MOST:
-            return
-        rests = self.rests.setdefault((host, name), set())
-        self.n_rests += rest not in rests
-        rests.add(rest)
-        self.with_parameter[host, name] += 1
 
 
 class Growth:
@@ -60,6 +47,7 @@ class Growth:
         self.n_first_copies = 0  # pages that brought content for the first time
         self._said: set[str] = set()
         self._rounds = deque([_Round(now, 0)], maxlen=_ROUNDS)
+        self._newest: deque[str] = deque(maxlen=_MOST)
         # The newest content of URLs without one of their parameters; then first copies by host and parameter, and how
         # many of them equalled the URL without it.
         self._contents: OrderedDict[str, bytes] = OrderedDict()
@@ -74,9 +62,7 @@ class Growth:
         place = f"{parts.scheme}://{parts.netloc}/{first}{deeper}"
         if place in newest.places or len(newest.places) < _MOST:
             newest.places[place] += 1
-            newest.examples[place] = url
-        for name, rest in _parameters(url):
-            newest.add_parameter(parts.netloc, name, rest)
+        self._newest.append(url)
 
     def visited(self, url: str, content: bytes, *, is_first: bool) -> None:
         """A page brought content, for the first time or again."""
@@ -108,7 +94,7 @@ class Growth:
         self._rounds.append(_Round(now, self._n_pages()))
 
     def _of_parameters(self) -> dict[str, str]:
-        same = {key: n for key, n in self._same.items() if n >= _FEWEST_SAME and 2 * n > self._first_copies[key]}
+        same = {key: n for key, n in self._same.items() if n >= _FEWEST and 2 * n > self._first_copies[key]}
         if not same:
             return {}
         hosts, names = sorted({host for host, _ in same}), sorted({name for _, name in same})
@@ -131,27 +117,18 @@ class Growth:
         n_rounds = sum(where in each.places for each in self._rounds)
         if 2 * n <= found or n_rounds < _ROUNDS - 1:
             return {}
-        example = next(each.examples[where] for each in reversed(self._rounds) if where in each.examples)
-        host = urlsplit(where).netloc
-        with_parameter = sum((each.with_parameter for each in self._rounds), Counter[tuple[str, str]]())
-        names = [
-            key[1]
-            for key, m in with_parameter.items()
-            if key[0] == host
-            and 2 * m > n
-            and 4 * len(set[str]().union(*(each.rests.get(key, ()) for each in self._rounds))) < m
-        ]
+        newest = [url for url in self._newest if url.startswith(where)]
+        with_parameter = Counter(name for url in newest for name, _ in _parameters(url))
+        rests = Counter(name for name, _ in {pair for url in newest for pair in _parameters(url)})
+        names = [name for name, m in with_parameter.items() if 2 * m > len(newest) and 4 * rests[name] < m]
         by_parameter = (
-            ""
-            if not names
-            else (
-                f" Most differ in {', '.join(names)} only: if pages are the same whatever that is, write "
-                f"CRAWLSCHED_IGNORE_PARAMETERS = {names}."
-            )
+            f". Most differ in {', '.join(names)} only: if pages are the same whatever that is, write "
+            f"CRAWLSCHED_IGNORE_PARAMETERS = {names}"
         )
+        example = f"{(newest or [where])[-1][:200]}{by_parameter if names else ''}"
         return _told(
             f"In {now - self._rounds[0].since:.0f} s {found:,} new URLs were found and {first_copies:,} crawled for "
-            f"the first time; {n:,} of them begin with {where}, such as {example[:200]}.{by_parameter}",
+            f"the first time; {n:,} of them begin with {where}, such as {example}.",
             f"CRAWLSCHED_PAGES = [({where + '*'!r}, {{'max_pages': 500}})]",
         )
 

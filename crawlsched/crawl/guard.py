@@ -9,20 +9,16 @@ from typing import Any
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.showing import in_words
 
-__all__ = ["Guard", "Watchdog"]
+__all__ = ["LONGEST_SILENCE", "SLOTS_OF_PATIENCE", "Guard", "Watchdog"]
 
 logger = logging.getLogger(__name__)
-
-# A task that fails this often in a row, and for these seconds, will not recover by itself.
-_HOPELESS_FAILURES = 5
-_HOPELESS_SECONDS = 10.0
 
 
 class Guard:
     """Run timers, callbacks and jobs: an exception is logged and counted, and the next run comes all the same.
 
-    What fails again and again ends the crawl: a crawl that does nothing is worse than none. A `CrawlschedError`, such
-    as a database that is away, is waited out.
+    What fails `most` times in a row, and for these `seconds`, ends the crawl: a crawl that does nothing is worse than
+    none. A `CrawlschedError`, such as a database that is away, is waited out.
 
     Examples
     --------
@@ -32,9 +28,11 @@ class Guard:
     True
     """
 
-    def __init__(self, count: Callable[..., None], clock: Callable[[], float]) -> None:
+    def __init__(
+        self, count: Callable[..., None], clock: Callable[[], float], most: int = 5, seconds: float = 10.0
+    ) -> None:
         self.give_up: Callable[[str, str], None] | None = None
-        self.hopeless = (_HOPELESS_FAILURES, _HOPELESS_SECONDS)
+        self._most, self._seconds = most, seconds
         self._count = count
         self._clock = clock
         # By name when failures in a row began, and how many there were.
@@ -71,8 +69,8 @@ class Guard:
                 in_words(error),
                 exc_info=None if expected else error,
             )
-        least, seconds = self.hopeless
-        if not expected and failures >= least and now - began >= seconds and self.give_up is not None:
+        is_hopeless = failures >= self._most and now - began >= self._seconds
+        if not expected and is_hopeless and self.give_up is not None:
             self.give_up(
                 "crawlsched_failed",
                 f"{_capital(name)} has failed {failures} times in a row within {now - began:.0f} s, the last time with "
@@ -84,9 +82,9 @@ def _capital(name: str) -> str:
     return name[:1].upper() + name[1:]
 
 
-# The longest silence in seconds; where slots are rarer, in slots.
-_LONGEST_SILENCE = 60.0
-_LONGEST_SLOTS = 3.0
+#: The longest silence in seconds; where slots are rarer, in slots: a request waits for its own turn, and for that of a
+#: robots.txt before it.
+LONGEST_SILENCE, SLOTS_OF_PATIENCE = 60.0, 4.0
 
 
 class Watchdog:
@@ -117,7 +115,7 @@ class Watchdog:
             self._since, self._dispatched, self.silence = now, dispatched, 0.0
             return None
         self.silence = silence = now - self._since
-        if silence < max(_LONGEST_SILENCE, _LONGEST_SLOTS * distance):
+        if silence < max(LONGEST_SILENCE, SLOTS_OF_PATIENCE * distance):
             return None
         return (
             f"Nothing has gone out for {silence:.0f} s although pages wait and hosts are free, so this crawl ends; "

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from crawlsched.columns.array_types import FloatArray
+from crawlsched.slot_clock import DAY
 
 __all__ = ["Hosts", "retry_after"]
 
@@ -191,10 +192,6 @@ class Hosts:
         return max(free, self._due.get(host, free)) if self._due else free
 
 
-# A server that says "in a year" has made a mistake; after a day it is asked again.
-_LONGEST_ASKED_REST = 86_400.0
-
-
 def retry_after(value: str | None, now: float) -> float | None:
     """Read a Retry-After header into POSIX seconds, at most a day from now; None if there is nothing to read.
 
@@ -210,10 +207,11 @@ def retry_after(value: str | None, now: float) -> float | None:
     text = value.strip()
     if text.isascii() and text.isdigit():
         # More digits than a day has seconds need not be read as a number.
-        until = now + (float(text) if len(text) < 10 else _LONGEST_ASKED_REST)
+        until = now + (float(text) if len(text) < 10 else DAY)
     else:
         try:
             until = parsedate_to_datetime(text).timestamp()
         except (ValueError, OverflowError, TypeError):
             return None
-    return max(now, min(until, now + _LONGEST_ASKED_REST))
+    # A server that says "in a year" has made a mistake.
+    return max(now, min(until, now + DAY))

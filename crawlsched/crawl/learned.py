@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from crawlsched.change_detection.detector import Detector
+from crawlsched.change_detection.limits import DEEPEST, LONGEST_NAME
 from crawlsched.change_detection.shared_texts import SharedTexts
 from crawlsched.change_detection.template_noise import TemplateNoise
 from crawlsched.store.models import SITE
@@ -19,12 +20,12 @@ logger = getLogger(__name__)
 
 _DIGITS = re.compile(r"\d+")
 _SLUG = re.compile(r"[-_%,.+~]|[^\x00-\x7f]")
-_MOST_FOLDERS, _LONGEST_FOLDER = 7, 40
-_MOST_KNOWN = 10_000
 
 
 class Learned:
-    """The `TemplateNoise` of each template and the `SharedTexts` of each site; only the crawling thread asks for them.
+    """The `TemplateNoise` of each template and the `SharedTexts` of each site, `most` of them in memory.
+
+    Only the crawling thread asks for them.
 
     Examples
     --------
@@ -33,8 +34,9 @@ class Learned:
     0
     """
 
-    def __init__(self, read: Callable[[str], Mapping[str, Any] | None]) -> None:
+    def __init__(self, read: Callable[[str], Mapping[str, Any] | None], most: int = 10_000) -> None:
         self._read = read
+        self._most = most
         self._known: dict[str, TemplateNoise | SharedTexts] = {}
 
     def drop(self, names: Iterable[str]) -> None:
@@ -64,7 +66,7 @@ class Learned:
         known = self._known.pop(name, None)
         if known is None:
             known = kind.from_dict(self._read(name) or {})
-            if len(self._known) >= _MOST_KNOWN:  # the oldest was written long ago
+            if len(self._known) >= self._most:  # the oldest was written long ago
                 del self._known[next(iter(self._known))]
         self._known[name] = known  # the youngest
         return known
@@ -95,7 +97,7 @@ def template_and_site(url: str, recipe: str) -> tuple[str, str]:
     except ValueError:
         return "/*", f"{SITE} {recipe}"
     folders = [
-        "*" if _SLUG.search(folder) or len(folder) > _LONGEST_FOLDER else _DIGITS.sub("#", folder)
-        for folder in [folder for folder in parts.path.split("/") if folder][:-1][:_MOST_FOLDERS]
+        "*" if _SLUG.search(folder) or len(folder) > LONGEST_NAME else _DIGITS.sub("#", folder)
+        for folder in [folder for folder in parts.path.split("/") if folder][:-1][:DEEPEST]
     ]
     return "/".join([host, scheme, *folders, "*"]), f"{SITE}{host} {scheme} {recipe}"

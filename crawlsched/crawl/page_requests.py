@@ -96,15 +96,14 @@ def from_data(data: Mapping[str, Any]) -> dict[str, Any]:
 
 #: What is handed over: a spider's request, a URL that a site names, a source of ChangeSignals.
 PAGE, FOUND, SOURCE = "page", "found", "source"
-# What a process has handed over is remembered, so that the same link on a thousand pages goes once; 8 bytes of each.
-_REMEMBERED = 1_000_000
 
 
 class Handover:
     """What one process hands over, numbered, and each thing once.
 
     A row is written with the batch of the shard in which it was found. If that is lost, so is the row, and the next
-    visit hands it over again. So what was handed over is remembered as long as the shard stays here.
+    visit hands it over again. So what was handed over is remembered as long as the shard stays here, `most` rows with 8
+    bytes of each: the same link on a thousand pages goes once.
 
     Examples
     --------
@@ -118,9 +117,10 @@ class Handover:
     2
     """
 
-    def __init__(self, sender: str, n_shards: int) -> None:
+    def __init__(self, sender: str, n_shards: int, most: int = 1_000_000) -> None:
         self._sender = sender
         self._n_shards = n_shards
+        self._most = most
         self._numbers = itertools.count(1)
         self._gone: dict[int | None, set[bytes]] = {}
 
@@ -135,7 +135,7 @@ class Handover:
         name = blake2b(said.encode(), digest_size=8).digest()
         if name in self._gone.setdefault(of, set()) and not data.get("again"):
             return None
-        if sum(map(len, self._gone.values())) >= _REMEMBERED:
+        if sum(map(len, self._gone.values())) >= self._most:
             self._gone = {of: set()}
         self._gone[of].add(name)
         return Outgoing(shard_of(host, self._n_shards), self._sender, next(self._numbers), kind, data, now)

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.shard import Shard
-from crawlsched.crawl.subscriptions import Subscription, kept
 
-__all__ = ["announce", "known_pages", "note_subscription", "pages_of", "pinged", "signal"]
+__all__ = ["announce", "known_pages", "pages_of", "pinged", "signal"]
 
 # URLs that are looked up and announced between two looks at the clock.
 _URLS_AT_ONCE = 16
@@ -71,9 +70,3 @@ def pinged(refresher: Refresher, urls: tuple[str, ...], sender: str) -> Iterator
         refresher.count("crawlsched/change_signals/unknown_url", len(unknown))
         announce(refresher, pages, sender, refresher.clock())
         yield
-
-
-def note_subscription(refresher: Refresher, number: int, subscription: Subscription) -> None:
-    """Note how far the subscription to a source has come."""
-    quality = kept(refresher.sources[number].quality, subscription)
-    refresher.collection.unsaved.source(refresher.sources.describe(number, quality=quality), refresher.clock())

@@ -8,7 +8,7 @@ from math import inf, isfinite
 from typing import Any
 
 from crawlsched.crawl.hosts import Hosts
-from crawlsched.crawl.pacing import Line, Pace
+from crawlsched.crawl.pacing import Pace
 from crawlsched.crawl.page_requests import Share
 from crawlsched.planner import Planner
 from crawlsched.settings import Settings
@@ -18,11 +18,10 @@ __all__ = ["CrawlRate"]
 
 logger = logging.getLogger(__name__)
 
-_MEAN_FOR = 3600.0
 # All processes pay back at once what they owe after a restart of their server: together 2 % of ten seconds.
 _LONGEST_SHARED_DEBT = 0.2
-# Below this number of requests a second each is written down at once.
-_SELDOM = 1.0
+# As many requests as these seconds have, and one more, may wait for their turn.
+_MOST_WAITING = 0.1
 
 
 class CrawlRate:
@@ -46,7 +45,8 @@ class CrawlRate:
     ) -> None:
         self._sharing = sharing
         self.slots = self._clock_of(settings.bandwidth, now)  # the grid of slots
-        self.line: Line[Any] = Line(Pace(settings.bandwidth))  # what waits to be written
+        self.pace = Pace(settings.bandwidth)  # of the second gate
+        self.n_waiting = 0  # for their turn at it
         self.on_rate: Callable[[], None] | None = (
             None  # called with another rate, and at the beginning and end of rests
         )
@@ -60,8 +60,7 @@ class CrawlRate:
         self._count = count
         self._note = note
         self._hours = settings.hours
-        self._rests_by_hours = False
-        self._mean_until = -inf
+        self._rate_by_hours: float | None = None
 
     def take_over(self, notes: Mapping[str, Any], now: float) -> None:
         """Read what the last run has left with the lease: when it sent its last request, and whether it was paused."""
@@ -79,17 +78,15 @@ class CrawlRate:
         rate = self.slots.rate if self._sharing is None else self._sharing.rate
         last = -inf if self.last_sent_at is None else self.last_sent_at
         self.slots = self._clock_of(rate, max(now, last + 1.0 / rate))
-        self.line.pace = Pace(rate, last)
+        self.pace = Pace(rate, last)
 
     def _clock_of(self, rate: float, begin: float) -> SlotClock:
         return SlotClock(rate, begin) if self._sharing is None else SlotClock(rate, begin, debt=_LONGEST_SHARED_DEBT)
 
-    def sent(self, now: float, unpaid: bool) -> None:
-        """A request is written now; `unpaid` says that no slot was taken for it yet."""
+    def sent(self, now: float) -> None:
+        """A request is written now."""
         self.last_sent_at = now
-        if unpaid:
-            self.pay(now)
-        if self.slots.rate < _SELDOM and self._sharing is None:
+        if self.slots.rate < 1.0 and self._sharing is None:
             # Where slots are rare each request is written down for a restart: even a supervisor in a crash loop exceeds
             # no rate.
             self._note(now)
@@ -109,7 +106,12 @@ class CrawlRate:
         """Whether nothing may go out: in a pause, or by the hours of CRAWLSCHED_BANDWIDTH."""
         if self._sharing is not None:
             return self._sharing.rests
-        return self.paused_since is not None or self._rests_by_hours
+        return self.paused_since is not None or self._rate_by_hours == 0.0
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether so many requests wait for their turn that a new one would be sent later, by what is known now."""
+        return self.n_waiting > 1.0 + _MOST_WAITING * self.pace.rate
 
     def set_bandwidth(self, bandwidth: float, now: float) -> None:
         """Crawl at another rate from now on, as do all that share the collection within some seconds."""
@@ -120,7 +122,7 @@ class CrawlRate:
         self._planner.set_bandwidth(bandwidth, now)
         logger.info("The bandwidth is %g crawls a second from now on.", bandwidth)
         # A rate set by hand stands until the next start.
-        self._hours, self._rests_by_hours = None, False
+        self._hours = self._rate_by_hours = None
         self._rest_or_go_on()
 
     def follow_hours(self, now: float) -> None:
@@ -128,17 +130,15 @@ class CrawlRate:
         if self._hours is None:
             return
         rate = self._hours.rate_at(now)
-        if now >= self._mean_until:  # it is another one where the clocks are changed
-            self._mean_until = now + _MEAN_FOR
-            self._planner.set_bandwidth(self._hours.mean(now), now)
-        rests, was = rate == 0.0, (self._rests_by_hours, self.slots.rate)
-        self._rests_by_hours = rests
-        if not rests and rate != self.slots.rate:
+        if rate == self._rate_by_hours:
+            return
+        self._rate_by_hours = rate
+        self._planner.set_bandwidth(self._hours.mean(now), now)  # another one where the clocks are changed
+        if rate:
             self._set(rate, now)
-        if (rests, self.slots.rate) != was:
-            said = "nothing goes out" if rests else f"{rate:g} crawls a second go out"
-            logger.info("By the hours of CRAWLSCHED_BANDWIDTH %s from now on.", said)
-            self._rest_or_go_on()
+        said = f"{rate:g} crawls a second go out" if rate else "nothing goes out"
+        logger.info("By the hours of CRAWLSCHED_BANDWIDTH %s from now on.", said)
+        self._rest_or_go_on()
 
     def pause(self, now: float) -> None:
         """Send nothing until `resume`, also after a restart."""
@@ -157,14 +157,12 @@ class CrawlRate:
         self._note(now)
 
     def _rest_or_go_on(self) -> None:
-        # Behind the slots, too: robots.txt, media and what waited for a name are sent without a slot.
-        self.line.is_held = self.rests and self._sharing is None  # without a grant, requests wait before they are sent
         if self.on_rate is not None:
             self.on_rate()
 
     def _set(self, rate: float, now: float) -> None:
         self.slots.set_rate(rate, now)
         self._hosts.bandwidth = rate
-        self.line.pace.set_rate(rate, now)
+        self.pace.set_rate(rate, now)
         if self.on_rate is not None:
             self.on_rate()

@@ -32,7 +32,7 @@ from crawlsched.crawl.failing_hosts import FailingHosts
 from crawlsched.crawl.fingerprints import fingerprints
 from crawlsched.crawl.first_minute import beginning
 from crawlsched.crawl.growth import Growth
-from crawlsched.crawl.guard import Guard, Watchdog
+from crawlsched.crawl.guard import LONGEST_SILENCE, SLOTS_OF_PATIENCE, Guard, Watchdog
 from crawlsched.crawl.hosts import retry_after
 from crawlsched.crawl.page_requests import Share
 from crawlsched.crawl.polls import Polls
@@ -60,12 +60,6 @@ logger = logging.getLogger(__name__)
 # Long work rests while this number of rows waits for the next flush: handing them over takes some milliseconds of the
 # crawling thread, writing them about a tenth of a second of the other.
 _MOST_ROWS_PER_FLUSH = 1_200
-_CLOSING_STEP = 0.002
-# A second fetch that found no slot for this time would come too late: by then the page itself may have changed.
-_LONGEST_PROBE = 60.0
-_SLOTS_PER_PROBE = 3.0  # where slots are rarer than that, it has to wait for one all the same
-# The slots that a request may wait for at a low rate: its own turn, and that of a robots.txt before it.
-SLOTS_OF_PATIENCE = 4.0
 
 
 class NotForTheSpider(IgnoreRequest):
@@ -302,7 +296,7 @@ class Refresher:
             self.sharing.ends()
         self.ends()
         while self.long_work.has_work:
-            self.long_work.go_on(_CLOSING_STEP)
+            self.long_work.go_on()
             yield None
             if len(self.collection.unsaved) > _MOST_ROWS_PER_FLUSH:
                 self.collection.flush(self.clock())
@@ -360,7 +354,7 @@ class Refresher:
         """Whether one pass over the pages that are here is over."""
         if self.one_pass is None or not self.starts.has_ended or self.visits or self.probes:
             return False
-        if self.long_work.has_work or not self.has_read_commands or self.sources.mark_due(now):
+        if self.long_work.has_work or not self.has_read_commands or self.sources.n_due(now):
             return False
         if any(shard.commands_under_way for shard in self.collection.shards):
             return False
@@ -429,6 +423,7 @@ class Refresher:
         """End the visits and deliveries whose end was not announced, and look which hosts fail."""
         if self._failing_hosts.is_due(now):
             self.long_work.add(self._failing_hosts.look(now))
+        self.visit_ends.end_lost(now)
         if self.rate.rests:
             self.rate.rested_at = now
         patience = max(self.settings.visit_timeout, SLOTS_OF_PATIENCE / self.rate.slots.rate)
@@ -436,7 +431,8 @@ class Refresher:
             for visit in self.visits.older_than(now - patience):
                 self.visit_ends.resolve(visit, Outcome.DROPPED, now)
             self.book.give_up(now - patience)
-        for probe in self.probes.give_up(now - max(_LONGEST_PROBE, _SLOTS_PER_PROBE / self.planner.bandwidth)):
+        # A second fetch that found no slot for this time would come too late: by then the page itself may have changed.
+        for probe in self.probes.give_up(now - max(LONGEST_SILENCE, SLOTS_OF_PATIENCE / self.planner.bandwidth)):
             self.collection.wrong_pages.answered(probe.host, probe.first.likeness)
             if self.collection.knows(probe.page):
                 self.planner.release(probe.page, now)

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import copy
-import datetime
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
-from decimal import Decimal
+from collections.abc import Mapping
 from enum import Enum
 from hashlib import blake2b
-from numbers import Integral, Real
-from pathlib import Path, PurePath
 from pkgutil import resolve_name
+from types import NoneType
 from typing import Any
-from uuid import UUID
 
 from itemadapter import ItemAdapter, is_item
 from scrapy import Request, Spider
@@ -201,69 +197,32 @@ def _headers_to_text(headers: Mapping[bytes, list[bytes]]) -> list[list[str]]:
     return [[name.decode("latin-1"), value.decode("latin-1")] for name, values in headers.items() for value in values]
 
 
-# What is no JSON stands as {_TAG: kind, "value": ...}; a dictionary that has such a key itself is written as pairs.
+# An item stands as {_TAG: "item", "class": its path, "value": its fields}.
 _TAG = "$crawlsched"
-_PLAIN = (str, int, bool, type(None))
-
-# By class: its name in the kept data, how a value is written, and how it is read.
-_KINDS: dict[type, tuple[str, Callable[[Any], Any], Callable[[Any], Any]]] = {
-    tuple: ("tuple", lambda value: _to_kept(list(value)), lambda value: tuple(_from_kept(value))),
-    set: ("set", lambda value: sorted(_to_kept(list(value)), key=repr), lambda value: set(_from_kept(value))),
-    frozenset: ("frozenset", lambda value: sorted(_to_kept(list(value)), key=repr), lambda v: frozenset(_from_kept(v))),
-    bytes: ("bytes", lambda value: value.decode("latin-1"), lambda value: value.encode("latin-1")),
-    datetime.datetime: ("datetime", datetime.datetime.isoformat, datetime.datetime.fromisoformat),
-    datetime.date: ("date", datetime.date.isoformat, datetime.date.fromisoformat),
-    datetime.time: ("time", datetime.time.isoformat, datetime.time.fromisoformat),
-    datetime.timedelta: ("timedelta", lambda v: [v.days, v.seconds, v.microseconds], lambda v: datetime.timedelta(*v)),
-    Decimal: ("decimal", str, Decimal),
-    UUID: ("uuid", str, UUID),
-}
-_READ: dict[str, Callable[[Any], Any]] = {
-    **{name: read for name, _, read in _KINDS.values()},
-    "path": Path,
-    "float": float,
-    "pairs": lambda value: {_from_kept(key): _from_kept(one) for key, one in value},
-}
 
 
 def _to_kept(value: Any) -> Any:
     """Return a value as JSON from which `_from_kept` makes an equal one, or raise ValueError.
 
-    It may be text, numbers, booleans, None, bytes, dates and times, decimals, UUIDs, paths, lists, tuples, sets,
-    dictionaries, and items: `scrapy.Item`, dataclasses, attrs and pydantic classes that can be imported.
-
-    Examples
-    --------
-    >>> _to_kept({"seen": datetime.date(2026, 1, 2)})
-    {'seen': {'$crawlsched': 'date', 'value': '2026-01-02'}}
-    >>> _from_kept(_to_kept(("a", {1: 2.5})))
-    ('a', {1: 2.5})
+    It may be what JSON has, and items: `scrapy.Item`, dataclasses, attrs and pydantic classes that can be imported.
+    Other values, such as a tuple, would come back as something else.
     """
     kind = type(value)
-    if kind in _PLAIN:
+    if kind in (int, bool, NoneType) or (kind is float and math.isfinite(value)):
         return value
-    if kind is float:
-        return value if math.isfinite(value) else {_TAG: "float", "value": repr(value)}
+    if isinstance(value, str) and not isinstance(value, Enum):  # as lxml's, of which the text of a link is
+        return str.__str__(value)
     if kind is list:
         return [_to_kept(one) for one in value]
-    if kind is dict:
-        if all(type(key) is str for key in value) and _TAG not in value:
-            return {key: _to_kept(one) for key, one in value.items()}
-        return {_TAG: "pairs", "value": [[_to_kept(key), _to_kept(one)] for key, one in value.items()]}
-    if kind in _KINDS:
-        name, write, _ = _KINDS[kind]
-        return {_TAG: name, "value": write(value)}
-    if is_item(value) and not isinstance(value, dict):
-        return _item_to_kept(value)
-    if isinstance(value, PurePath):
-        return {_TAG: "path", "value": str(value)}
-    if isinstance(value, str) and not isinstance(value, Enum):
-        return str.__str__(value)
-    if isinstance(value, Integral) and not isinstance(value, Enum):
-        return int(value)
-    if isinstance(value, Real):
-        return _to_kept(float(value))
-    raise ValueError(f"{value!r:.100} is not data that can be written down")
+    if kind is dict and _TAG not in value and all(type(key) is str for key in value):
+        return {key: _to_kept(one) for key, one in value.items()}
+    if not is_item(value) or isinstance(value, dict):
+        raise ValueError(f"{value!r:.100} is neither JSON nor an item")
+    fields = {name: _to_kept(one) for name, one in ItemAdapter(value).items()}
+    kept = {_TAG: "item", "class": f"{kind.__module__}:{kind.__qualname__}", "value": fields}
+    if (made := _from_kept(kept)) != value or type(made) is not kind:
+        raise ValueError(f"{value!r:.100} is not made again as it was from its fields")
+    return kept
 
 
 def _from_kept(value: Any) -> Any:
@@ -272,49 +231,17 @@ def _from_kept(value: Any) -> Any:
         return [_from_kept(one) for one in value]
     if not isinstance(value, dict):
         return value
-    kind = value.get(_TAG)
-    if kind is None:
+    if _TAG not in value:
         return {key: _from_kept(one) for key, one in value.items()}
-    if kind == "item":
-        return _item_from_kept(value["class"], {name: _from_kept(one) for name, one in value["value"].items()})
-    return _READ[kind](value["value"])
-
-
-def _item_to_kept(item: Any) -> dict[str, Any]:
-    path = _path_of(item)
-    fields = {str(name): _to_kept(value) for name, value in ItemAdapter(item).items()}
-    made = _item_from_kept(path, {name: _from_kept(value) for name, value in fields.items()})
-    if {str(name): _to_kept(value) for name, value in ItemAdapter(made).items()} != fields:
-        raise ValueError(f"{item!r:.100} is not made again as it was from its fields")
-    return {_TAG: "item", "class": path, "value": fields}
-
-
-def _item_from_kept(path: str, fields: dict[str, Any]) -> Any:
-    kind = _class(path)
-    # The path may come from a database, so nothing but an item is made of it.
-    if not isinstance(kind, type) or not ItemAdapter.is_item_class(kind) or issubclass(kind, dict):
-        raise ValueError(f"The class {path} of an item in meta or cb_kwargs is not there any more, or is no item.")
+    path = str(value.get("class"))
     try:
-        return kind(**fields)
-    except Exception as error:
-        raise ValueError(
-            f"An item of the class {path} cannot be made of the fields {sorted(fields)}: {error}"
-        ) from error
-
-
-def _path_of(value: Any) -> str:
-    kind = type(value)
-    path = f"{kind.__module__}:{kind.__qualname__}"
-    if _class(path) is not kind:
-        raise ValueError(f"{value!r:.100} is of the class {path}, which cannot be imported by that name")
-    return path
-
-
-def _class(path: str) -> Any:
-    try:
-        return resolve_name(path)
-    except (ImportError, AttributeError, ValueError):
-        return None
+        kind = resolve_name(path)
+        # The path may come from a database, so nothing but an item is made of it.
+        if not ItemAdapter.is_item_class(kind) or issubclass(kind, dict):
+            raise TypeError("it is no item")
+        return kind(**_from_kept(value["value"]))
+    except Exception as error:  # of the import, or of the item's class
+        raise ValueError(f"The item {path} in meta or cb_kwargs cannot be made again: {error}") from error
 
 
 _HEADERS = frozenset({"authorization", "cookie", "proxy-authorization"})

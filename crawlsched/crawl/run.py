@@ -18,12 +18,12 @@ __all__ = ["OnePass", "Starts"]
 # All pages are looked through no more often than that, seconds.
 _LOOKED_THROUGH = 0.2
 _FORCED_AT_ONCE = 1_000
-# The pages of a host that has failed for these seconds are left to the next pass, instead of waiting for the host.
-_PATIENCE = 300.0
 
 
 class OnePass:
     """Knows which pages were tried in this run, and whether any is left; `most` visits end the run before.
+
+    The pages of a host that has failed for `patience` seconds are left to the next pass.
 
     Examples
     --------
@@ -39,8 +39,13 @@ class OnePass:
     """
 
     def __init__(
-        self, planner: Planner, most: int | None, failing_since: Callable[[float], list[int]] = lambda time: []
+        self,
+        planner: Planner,
+        most: int | None,
+        failing_since: Callable[[float], list[int]] = lambda time: [],
+        patience: float = 300.0,
     ) -> None:
+        self._patience = patience
         self._planner = planner
         self._failing_since = failing_since
         self._most = most
@@ -100,7 +105,7 @@ class OnePass:
         state = pages.state[every]
         is_left = (state != FREE) & (state != MOVED) & (pages.marks[every] & TRIED == 0)
         is_left &= pages.crawled_at[every] + self._planner.intervals.shortest(np.arange(pages.n)) <= now
-        if failing := self._failing_since(now - _PATIENCE):
+        if failing := self._failing_since(now - self._patience):
             is_left &= ~np.isin(pages.host[every], failing)
         return np.flatnonzero(is_left)
 
@@ -122,8 +127,7 @@ class OnePass:
         return not left.size
 
 
-# Pages wait at most for this number of slots, or these seconds, whichever is longer.
-_MOST_SLOTS = 100
+# Pages wait at most for these seconds, or for as many slots as there are first start requests if that is longer.
 _LONGEST_WAIT = 60.0
 
 
@@ -153,7 +157,7 @@ class Starts:
 
     def begin(self, now: float, bandwidth: float) -> None:
         """The slots begin."""
-        self._until = now + max(_LONGEST_WAIT, _MOST_SLOTS / bandwidth)
+        self._until = now + max(_LONGEST_WAIT, self._first / bandwidth)
 
     def asked(self, page: int = -1) -> bool:
         """start() made a request, for a page or for none (-1); return whether it goes first."""

@@ -116,7 +116,7 @@ class LongWork:
     --------
     >>> work = LongWork(clock=lambda: 0.0, is_open=lambda: True, has_room=lambda: True)
     >>> work.add(iter([None]))
-    >>> work.go_on(0.001), work.has_work
+    >>> work.go_on(), work.has_work
     (False, False)
     """
 
@@ -136,7 +136,7 @@ class LongWork:
         if self._is_open():
             self._pieces.append(steps)
 
-    def go_on(self, seconds: float) -> bool:
+    def go_on(self, seconds: float = 0.002) -> bool:
         """Work for about `seconds`, no faster than the store takes the results; return whether there is more."""
         until = self._clock() + seconds
         while self._pieces and self._has_room():

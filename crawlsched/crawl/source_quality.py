@@ -9,6 +9,7 @@ import numpy as np
 
 from crawlsched.estimators import SignalQuality
 from crawlsched.estimators.recall_interval import recall_interval
+from crawlsched.slot_clock import DAY
 from crawlsched.store import Source
 
 if TYPE_CHECKING:
@@ -24,11 +25,8 @@ __all__ = [
 
 #: The newest visits of a store from which quality is fitted: the same number wherever it is shown.
 VISITS = 20_000
-# Visits, the newest, that recall is fitted from, page by page.
-_OF_RECALL = 10_000
 # An interval of this width means that a share is not known.
 _NEARLY_ALL = 0.8
-_DAY = 86_400.0
 _FEEDS = ("rss", "atom", "json")
 
 
@@ -55,13 +53,11 @@ def quality(visits: Mapping[str, Any], chosen: Any) -> dict[str, Any]:
     if not loud.any():
         return {**counts, **dict.fromkeys(names)}
     fit = SignalQuality.fit(elapsed, n_signals, changed)
-    newest = slice(_OF_RECALL)
-    of_these = fit if pages.size <= _OF_RECALL else None
-    found = recall_interval(pages[newest], elapsed[newest], n_signals[newest], changed[newest], of_these)
+    found = recall_interval(pages, elapsed, n_signals, changed, fit)
     precision = _known(fit.precision, fit.precision_interval)
     recall = (None, None) if found is None else (_known(found[0], found[1:]), found[1:])
-    false = tuple(rate * _DAY for rate in fit.false_signal_rate_interval(float(n_signals.sum())))
-    per_day = None if precision is None else fit.false_signal_rate * _DAY
+    false = tuple(rate * DAY for rate in fit.false_signal_rate_interval(float(n_signals.sum())))
+    per_day = None if precision is None else fit.false_signal_rate * DAY
     values = precision, fit.precision_interval, *recall, per_day, false
     return {**counts, **dict(zip(names, values, strict=True))}
 
@@ -117,10 +113,10 @@ def tallied(quality: dict[str, Any], read: SourceRead, now: float) -> dict[str, 
     stated = np.array([np.nan if date is None or date < 0.0 else date for date in read.lastmod])
     stated = stated[read.announced] if stated.size else stated
     # A date without a time of day does not tell when in that day the page changed.
-    dates = np.unique(stated[(stated % _DAY != 0) & (stated <= now)])
+    dates = np.unique(stated[(stated % DAY != 0) & (stated <= now)])
     return {
         **quality,
-        "document": read.document,
+        "document": read.document.kind,
         "announced": quality.get("announced", 0) + int(read.announced.sum()),
         "late": [*quality.get("late", []), *np.round(now - dates, 1).tolist()][-_REMEMBERED:],
     }

@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crawlsched.change_signals import (
-    Hubs,
     Problem,
-    SitemapEntries,
+    SitemapDocument,
     announces,
     ascii_host,
     is_web_url,
@@ -26,9 +25,12 @@ from crawlsched.change_signals import (
     read_sitemap,
     text_mark,
 )
+from crawlsched.change_signals.problems import MAX_EXAMPLE
 from crawlsched.crawl.collection import FoundPage
 from crawlsched.crawl.fingerprints import without_parameters
+from crawlsched.slot_clock import DAY
 from crawlsched.store import Source, host_of
+from crawlsched.store.rows import ROWS_AT_ONCE
 
 __all__ = [
     "SourceRead",
@@ -36,13 +38,9 @@ __all__ = [
     "read_source",
 ]
 
-# How many pages are asked for in one statement.
-_AT_ONCE = 1000
 # After this number of URLs the thread rests for a moment (seconds), in favour of the slot clock.
 _AT_A_STRETCH = 20
 _REST = 0.002
-_DAY = 86_400.0
-_LONGEST_EXAMPLE = 200
 #: The request fingerprint of a URL, and its pages.
 KnownAs = Callable[[str], tuple[bytes, Sequence[int]]]
 #: What a source last announced of pages, in the database.
@@ -57,9 +55,7 @@ class SourceRead:
     """What a source says."""
 
     digest: bytes  # of the body: the same bytes say the same
-    usable: bool = True  # whether anything could be read
-    # Sitemaps that it names, and the dates that it states for them.
-    children: list[tuple[str, float | None]] = field(default_factory=list)
+    document: SitemapDocument
     pages: NDArray[np.intp] = field(default_factory=lambda: _NO_PAGES)  # known pages that it names
     # Which of them it announces a change of: their lastmod differs from the stored one.
     announced: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, bool))
@@ -69,9 +65,6 @@ class SourceRead:
     n_announced: list[int] = field(default_factory=list)
     # URLs that are no pages yet, and their dates.
     unknown: list[tuple[FoundPage, float | None]] = field(default_factory=list)
-    document: str = "unknown"  # what kind of document it is, as `SitemapDocument.kind` has it
-    problems: Sequence[Problem] = ()  # what was wrong with it
-    hubs: Hubs = field(default_factory=Hubs)  # where its notices of changes can be subscribed to
 
 
 def read_source(
@@ -93,30 +86,24 @@ def read_source(
     """
     digest = blake2b(body, digest_size=16).digest()
     if digest == source.fingerprint:
-        return SourceRead(digest)
+        return SourceRead(digest, SitemapDocument(url, "unknown"))
     if source.kind == "robots":
         document = read_robots(body, url)
     else:
         document = read_sitemap(body, url, hosts=hosts, ancestors=tuple(ancestors))
-    read = SourceRead(
-        digest,
-        usable=document.kind != "unknown",
-        children=list(zip(document.children.url, document.children.lastmod, strict=True)),
-        document=document.kind,
-        problems=document.problems,
-        hubs=document.hubs,
-    )
-    known = _look_up(read, document.entries, known_as)
+    read = SourceRead(digest, document)
+    known = _look_up(read, known_as)
     _compare(read, known, source, announced_before)
     return read
 
 
-def _look_up(read: SourceRead, entries: SitemapEntries, known_as: KnownAs) -> list[_Entry]:
+def _look_up(read: SourceRead, known_as: KnownAs) -> list[_Entry]:
     """Note which entries are of known pages and which of unknown ones; return those of the known pages."""
     # Two spellings of one URL are one page, and the later date counts, as for two entries with one spelling.
     known: dict[int, _Entry] = {}
     unknown: dict[bytes, _Entry] = {}
     refused: list[str] = []
+    entries = read.document.entries
     columns = zip(entries.url, entries.lastmod, entries.precision, entries.lastmod_text, strict=True)
     for number, entry in enumerate(columns):
         url = entry[0]
@@ -134,7 +121,7 @@ def _look_up(read: SourceRead, entries: SitemapEntries, known_as: KnownAs) -> li
         if not pages:
             unknown[name] = _later(unknown.get(name), entry)
     if refused:
-        read.problems = [*read.problems, Problem("bad-url", len(refused), refused[0][:_LONGEST_EXAMPLE])]
+        read.document.problems.append(Problem("bad-url", len(refused), refused[0][:MAX_EXAMPLE]))
     for name, entry in unknown.items():
         read.unknown.append((FoundPage(entry[0], name, host_of(entry[0])), _kept(None, entry)))
     read.pages = np.fromiter(known, np.intp, len(known))
@@ -152,8 +139,8 @@ def _compare(read: SourceRead, entries: list[_Entry], source: Source, announced_
     """Find the announcements (by `change_signals.announces`), and the dates to store."""
     stored: list[float | None] = []
     counts = np.zeros(len(entries), np.int64)
-    for start in range(0, len(entries), _AT_ONCE):
-        part = slice(start, start + _AT_ONCE)
+    for start in range(0, len(entries), ROWS_AT_ONCE):
+        part = slice(start, start + ROWS_AT_ONCE)
         seen, before, counts[part] = announced_before(read.pages[part], source.source)
         found = zip(seen.tolist(), before.tolist(), strict=True)
         stored += [lastmod if is_seen and not math.isnan(lastmod) else None for is_seen, lastmod in found]
@@ -168,7 +155,7 @@ def _kept(before: float | None, entry: _Entry) -> float | None:
     _, now, precision, text = entry
     if now is None:
         return text_mark(text) if text and (before is None or before < 0.0) else before
-    if before is not None and precision == "day" and before // _DAY == now // _DAY:
+    if before is not None and precision == "day" and before // DAY == now // DAY:
         return before
     return now
 

@@ -1,4 +1,4 @@
-"""Sources of ChangeSignals: which there are, when each is polled, and which need no poll, because of their index."""
+"""Sources of ChangeSignals: which there are, and when each is polled."""
 
 from __future__ import annotations
 
@@ -8,26 +8,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import inf
 
-from crawlsched.change_signals import canonical
+from crawlsched.change_signals import Limits, canonical
+from crawlsched.slot_clock import DAY
 from crawlsched.store import Source
 
-__all__ = [
-    "POLLED_KINDS",
-    "SKIPPED_FOR",
-    "Sources",
-]
+__all__ = ["POLLED_KINDS", "Sources", "shortest_interval"]
 
 #: Sources that are polled; the others (pings) come by themselves.
 POLLED_KINDS = ("sitemap", "robots")
-#: After this number of its intervals a sitemap is read even if its index states no newer date, to test the index.
-SKIPPED_FOR = 8.0
-# A source that answers with an error is asked again after the interval times this, doubling, at most a week later.
-_BACKOFF = 2.0
-_LONGEST_INTERVAL = 7 * 86_400.0
+# All sources together take at most this share of the bandwidth, and each waits for this share of a round of the crawl.
+_SHARE = 1 / 20
 # When a source that nobody names any more is asked again: in the year 2255.
 _NEVER = 9e9
-#: As many as one index may list; with three levels of indexes there is no bound otherwise.
-MOST_OF_A_HOST = 50_000
 
 
 class Sources:
@@ -37,16 +29,15 @@ class Sources:
     --------
     >>> sources = Sources(interval=3600.0)
     >>> sitemap = sources.add("sitemap", "https://example.com/sitemap.xml", "example.com", now=0.0)
-    >>> sources.mark_due(now=0.0)
-    1
-    >>> sources.next_due(lambda source: True) == sitemap.source
+    >>> sources.next_due(0.0, lambda source: True) == sitemap.source
     True
-    >>> sources.polled(sitemap.source, now=10.0, ok=True).next_poll_at
-    3610.0
+    >>> sources.polled(sitemap.source, now=10.0, shortest=60.0).next_poll_at
+    70.0
     """
 
-    def __init__(self, interval: float, most_of_a_host: int = MOST_OF_A_HOST) -> None:
+    def __init__(self, interval: float, most_of_a_host: int = Limits().max_children) -> None:
         self._interval = interval
+        # As many as one index may list; with three levels of indexes there is no bound otherwise.
         self._most_of_a_host = most_of_a_host
         self._n_of_host: Counter[str] = Counter()
         self._n_named_by_pages: Counter[str] = Counter()
@@ -58,11 +49,10 @@ class Sources:
         # By host, both in order. Dictionaries, so that no source waits twice, and a host that may not be asked delays
         # only its own, however many sitemaps its index lists.
         self._due: dict[str, dict[int, None]] = {}
-        self._failures: dict[int, int] = {}
 
     @property
     def interval(self) -> float:
-        """Seconds between two polls of a new source."""
+        """Seconds between two polls of a source that has news, at the most."""
         return self._interval
 
     def named_by_page(self, number: int) -> Source:
@@ -122,7 +112,6 @@ class Sources:
         """Sources are another process's from now on. O(those)."""
         for number in numbers:
             self._take_out_of_line(number)
-            self._failures.pop(number, None)
             source = self._rows.pop(number)
             if source.kind in POLLED_KINDS:
                 self._n_of_host[source.host] -= 1
@@ -155,12 +144,9 @@ class Sources:
         number = self._numbers.get(_name(kind, url))
         return number if number in self._rows else None
 
-    def mark_due(self, now: float) -> int:
-        """Put the sources whose time has come in line for a slot; return how many wait."""
-        while self._polls and self._polls[0][0] <= now:
-            at, number = heapq.heappop(self._polls)
-            if self._is_planned(at, number):
-                self._line_up(number)
+    def n_due(self, now: float) -> int:
+        """Count the sources whose time has come; they are in line for a slot."""
+        self._line_up_due(now)
         return sum(map(len, self._due.values()))
 
     def leave(self, number: int) -> list[Source]:
@@ -176,8 +162,9 @@ class Sources:
             self.describe(number, next_poll_at=None)
             self._line_up(number)
 
-    def next_due(self, may_go: Callable[[Source], bool]) -> int | None:
+    def next_due(self, now: float, may_go: Callable[[Source], bool]) -> int | None:
         """Take the first source in line whose host may be asked, and put that host last; O(h) where h hosts wait."""
+        self._line_up_due(now)
         for host, waiting in self._due.items():
             number = next(iter(waiting))
             if may_go(self[number]):
@@ -188,17 +175,19 @@ class Sources:
                 return number
         return None
 
-    def polled(self, number: int, now: float, *, ok: bool, wait: float | None = None, **changes: object) -> Source:
-        """Note how a poll ended and when the next is due, `wait` seconds later; return the new row."""
-        if ok:
-            self._failures.pop(number, None)
-            wait = self._interval if wait is None else wait
-        else:
-            failures = self._failures[number] = self._failures.get(number, 0) + 1
-            wait = min(self._interval * _BACKOFF**failures, max(self._interval, _LONGEST_INTERVAL))
-        if self[number].next_poll_at == _NEVER:  # left while it was asked
+    def polled(self, number: int, now: float, shortest: float, *, has_news: bool = False, **changes: object) -> Source:
+        """Note that a poll has ended; return the new row.
+
+        The next wait is half as long after news, and twice as long without any, or after an error: from `shortest` on.
+        """
+        source = self[number]
+        if source.next_poll_at == _NEVER:  # left while it was asked
             return self.describe(number, polled_at=now)
-        quality = {**self[number].quality, "interval": self._interval}
+        longest = max(shortest, self._interval, DAY)
+        # A sitemap whose index states dates is polled when that date is another one.
+        before = source.quality.get("wait", 0.0 if source.listed_lastmod is None else longest)
+        wait = min(max(before / 2 if has_news else 2 * before, shortest), longest)
+        quality = {**source.quality, "interval": self._interval, "wait": wait}
         changed = self.describe(number, polled_at=now, next_poll_at=now + wait, quality=quality, **changes)
         self._wait_until(now + wait, number)
         return changed
@@ -208,24 +197,11 @@ class Sources:
         changed = self._rows[number] = replace(self[number], **changes)  # type: ignore[arg-type]
         return changed
 
-    # -- what indexes say
-
-    def read(self, number: int, *, brought: bool) -> None:
-        """A sitemap was read, and `brought` something new or not: note whether its date in the index has missed that.
-
-        If the index was read before the sitemap changed, it states another date at its next reading.
-        """
-        source = self[number]
-        if source.listed_lastmod != source.read_lastmod:
-            self.describe(number, read_lastmod=source.listed_lastmod)
-        elif brought and source.listed_lastmod is not None:
-            self.describe(number, quality={**source.quality, "missed": source.listed_lastmod})
-
-    def may_skip(self, number: int) -> bool:
-        """Whether a sitemap's date in its index is the one at which it was read, and has missed no change yet."""
-        source = self[number]
-        says_unchanged = source.listed_lastmod is not None and source.listed_lastmod == source.read_lastmod
-        return says_unchanged and source.parent is not None and source.quality.get("missed") != source.listed_lastmod
+    def _line_up_due(self, now: float) -> None:
+        while self._polls and self._polls[0][0] <= now:
+            at, number = heapq.heappop(self._polls)
+            if self._is_planned(at, number):
+                self._line_up(number)
 
     def _line_up(self, number: int) -> None:
         self._due.setdefault(self[number].host, {})[number] = None
@@ -258,3 +234,18 @@ class Sources:
 def _name(kind: str, url: str) -> tuple[str, str]:
     # A document's URL has several spellings; a ping's is the name of a host.
     return kind, canonical(url) if kind in POLLED_KINDS else url
+
+
+def shortest_interval(longest: float, n_pages: int, n_sources: int, bandwidth: float) -> float:
+    """Return the seconds between two polls of a source that has news each time; `longest` is what the settings say.
+
+    Examples
+    --------
+    A crawl that comes to each of its 120 pages in twelve seconds, and one that takes weeks:
+
+    >>> shortest_interval(3600.0, 120, 1, 10.0), shortest_interval(3600.0, 10**7, 1, 10.0)
+    (2.0, 3600.0)
+    """
+    if bandwidth <= 0:
+        return longest
+    return min(longest, max(_SHARE * n_pages, n_sources / _SHARE) / bandwidth)

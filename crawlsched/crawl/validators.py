@@ -8,17 +8,17 @@ from email.utils import parsedate_to_datetime
 from random import Random
 from typing import Any
 
+from crawlsched.change_detection.limits import FEW
+
 __all__ = ["Tally", "ValidatorTrials", "seconds_since", "standings"]
 
 _HEADERS = {"etag": "ETag", "last_modified": "Last-Modified"}
 # Before the first trial, 0.5 of 2.5 changes count as missed by the validator: most servers are honest.
 _PRIOR_STALE, _PRIOR_CHANGES = 0.5, 2.5
-_HONEST_BELOW, _LYING_ABOVE = 0.1, 0.3
-_ENOUGH = 3
+# It is honest below this doubt, and lies above three times as much.
+_HONEST_BELOW = 0.1
 # After this number of trials, older ones count half.
 _REMEMBERED = 60
-# Half of the visits to an unknown host go without validators, so that its changes are found sooner.
-_UNKNOWN_SHARE = 0.5
 
 _Validators = tuple[str | None, str | None]
 
@@ -58,31 +58,33 @@ class Tally:
     def doubt(self) -> float:
         """The probability that it stays the same although the page has changed; 0 for an honest one."""
         doubt = (self.stale + _PRIOR_STALE) / (self.moved + self.stale + _PRIOR_CHANGES)
-        return 0.0 if self.moved >= _ENOUGH and doubt < _HONEST_BELOW else doubt
+        return 0.0 if self.moved >= FEW and doubt < _HONEST_BELOW else doubt
 
     @property
     def standing(self) -> str:
         """The verdict on it: "honest", "lying" or "unknown"."""
         if not self.doubt:
             return "honest"
-        return "lying" if self.doubt > _LYING_ABOVE and self.stale > 1 else "unknown"
+        return "lying" if self.doubt > 3.0 * _HONEST_BELOW and self.stale > 1 else "unknown"
 
     @property
     def tells_time(self) -> bool:
         """Whether a Last-Modified is the time of the last change: it moves when the page does, and only then."""
-        is_calm = self.quiet >= _ENOUGH and self.restless <= _HONEST_BELOW * (self.quiet + self.restless)
+        is_calm = self.quiet >= FEW and self.restless <= _HONEST_BELOW * (self.quiet + self.restless)
         return self.standing == "honest" and is_calm
 
 
 class ValidatorTrials:
     """The verdict on each host's validators, and which visits put them on trial.
 
-    The `share` of visits to honest hosts goes without validators, and half of those to unknown hosts (none if it is 0).
+    The `share` of visits to honest hosts goes without validators, and the share `of_unknown` of those to unknown hosts
+    (none if `share` is 0), so that their changes are found sooner.
     """
 
-    def __init__(self, rng: Random, share: float) -> None:
+    def __init__(self, rng: Random, share: float, of_unknown: float = 0.5) -> None:
         self._rng = rng
         self._share = share
+        self._of_unknown = max(share, of_unknown) if share else 0.0
         self._hosts: dict[int, tuple[Tally, Tally]] = {}
 
     def of(self, host: int) -> tuple[Tally, Tally]:
@@ -97,7 +99,7 @@ class ValidatorTrials:
         doubt = self.doubt(host, etag, last_modified)
         if doubt is None:
             return None, None
-        share = max(self._share, _UNKNOWN_SHARE) if doubt and self._share else self._share
+        share = self._of_unknown if doubt else self._share
         return (None, None) if self._rng.random() < share else (etag, last_modified)
 
     def doubt(self, host: int, etag: str | None, last_modified: str | None) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import logging
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -19,6 +19,7 @@ from crawlsched.crawl.deliveries import DeliveryBook
 from crawlsched.crawl.failing_hosts import FailingHosts
 from crawlsched.crawl.probes import Probe, Probes
 from crawlsched.crawl.run import OnePass
+from crawlsched.crawl.sources import shortest_interval
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.pages import LIVE
 from crawlsched.planner import Observation
@@ -181,11 +182,20 @@ class VisitEnds:
     one_pass: OnePass | None
 
     def __post_init__(self) -> None:
+        #: Visits whose requests are gone, as those of redirects that another component has refused.
+        self.lost = deque[int]()
         self._planner, self._count = self.collection.planner, self.collection.count
         planner = self._planner
         self._leave = {Outcome.GONE: planner.gone, Outcome.REFUSED: planner.refused, Outcome.MOVED: planner.moved}
 
     # -- visits without a response
+
+    def end_lost(self, now: float) -> None:
+        """End the visits of which no request is left."""
+        while self.lost:
+            if (visit := self.visits.get(token := self.lost.popleft())) is not None:
+                self.resolve(visit, Outcome.DROPPED, now)
+                self.book.failed(token, now)
 
     def resolve(self, visit: Visit, outcome: Outcome, now: float) -> None:
         """A visit ended without a response: the page is tried again later, ever more rarely."""
@@ -297,7 +307,14 @@ class VisitEnds:
     def source_failed(self, number: int, now: float) -> None:
         """A sitemap gave nothing: it is polled again later, ever more rarely."""
         self._count("crawlsched/sources/failed")
-        self.collection.unsaved.source(self.collection.sources.polled(number, now, ok=False), now)
+        self.source_polled(number, now)
+
+    def source_polled(self, number: int, now: float, *, has_news: bool = False, **changes: object) -> None:
+        """A poll of a sitemap has ended."""
+        sources, n_pages = self.collection.sources, self._planner.pages.n
+        shortest = shortest_interval(sources.interval, n_pages, sources.n_polled, self._planner.bandwidth)
+        polled = sources.polled(number, now, shortest, has_news=has_news, **changes)
+        self.collection.unsaved.source(polled, now)
 
     def tell(self, page: int, before: str, observation: int | None, now: float) -> None:
         """Put a page's new state into the feed, if it differs from the last; the same batch has the state."""

@@ -6,6 +6,8 @@ import logging
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from crawlsched.change_detection.limits import REMEMBERED
+
 __all__ = ["REASONS", "Withheld"]
 
 logger = logging.getLogger(__name__)
@@ -28,8 +30,6 @@ REASONS: dict[str, str] = {
     "not_the_page": "are not the page they should be, as the spider's callback said",
 }
 _SAID = "Pages of %s %s, so they are not delivered (%d so far, such as %s; `crawlsched withheld` has all)%s."
-# How many URLs of each host and reason are kept, the newest.
-_EXAMPLES = 20
 
 
 class Withheld:
@@ -68,7 +68,7 @@ class Withheld:
         row["n"] += 1
         self.n_noted += reason != "known"
         row["last_at"] = now
-        row["urls"] = [[url, now], *(pair for pair in row["urls"] if pair[0] != url)][:_EXAMPLES]
+        row["urls"] = [[url, now], *(pair for pair in row["urls"] if pair[0] != url)][:REMEMBERED]
         self._not_written.add(host)
         if (host, reason) not in self._said:
             self._said.add((host, reason))

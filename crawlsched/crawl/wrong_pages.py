@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from math import inf
 from posixpath import splitext
 from random import Random
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
-from crawlsched.change_detection.fingerprint import sketch_similarity
-from crawlsched.change_detection.limits import LEAST_SHARED
+from crawlsched.change_detection.fingerprint import PHRASE, sketch_similarity
+from crawlsched.change_detection.limits import FEW, LEAST_SHARED, REMEMBERED, SHARE_AGAIN
 from crawlsched.content.reading import Content
 from crawlsched.content.verdict import Refetch, given_trace
 from crawlsched.store import Outcome, PageFacts
 
 __all__ = ["WrongPages"]
-
-# For shorter texts one word is all: 4 bytes for each three-word phrase.
-_LEAST_SKETCH = 16
-# At most one request to a host in this number asks for a page that cannot exist.
-_VISITS_PER_QUESTION = 20
-_MOST_CONTENTS = 32
 
 
 @dataclass(slots=True)
@@ -33,7 +28,7 @@ class _Host:
     # Contents that were gone at the second fetch, with the pages that they had replaced.
     passing: dict[bytes, set[str]] = field(default_factory=dict)
     asked: set[bytes] = field(default_factory=set)  # likenesses of contents that a pending question is about
-    n_visits: int = _VISITS_PER_QUESTION  # since it was asked for a page that cannot exist
+    n_visits: float = inf  # since it was asked for a page that cannot exist
 
 
 class WrongPages:
@@ -43,11 +38,12 @@ class WrongPages:
     -----
     A page that was never delivered is judged as it is, and so is a home page: it is not its host's error page, though
     the host may serve it as one. A page that was delivered and whose text was replaced wholly is suspected. Then the
-    host is asked for a page that cannot exist. If the host answers with the same content, that content is known as a
-    wrong page from then on. Contents are compared by their `likeness`, since many name the page that was not found, and
-    the time. Otherwise the page is fetched a second time at once. If the page is itself again, and this happens to
-    another page with the same content, that content is known as a wrong page, too (a wall that comes and goes). If the
-    page is not itself again, this is its content now, however many pages of the host have the same.
+    host is asked for a page that cannot exist, at most once in 20 visits. If the host answers with the same content,
+    that content is known as a wrong page from then on. Contents are compared by their `likeness`, since many name the
+    page that was not found, and the time. Otherwise the page is fetched a second time at once. If the page is itself
+    again, and this happens to another page with the same content, that content is known as a wrong page, too (a wall
+    that comes and goes). If the page is not itself again, this is its content now, however many pages of the host have
+    the same.
     """
 
     def __init__(self, rng: Random, *, enabled: bool = True) -> None:
@@ -71,7 +67,7 @@ class WrongPages:
             return Outcome.WRONG
         if content.likeness in known.asked:  # until the answer is there, no page is judged by this content
             return Refetch.IMPOSSIBLE_PAGE
-        if known.n_visits < _VISITS_PER_QUESTION or not content.is_html:
+        if known.n_visits * SHARE_AGAIN < 1.0 or not content.is_html:
             return Refetch.PAGE
         known.n_visits = 0
         known.asked.add(content.likeness)
@@ -101,7 +97,7 @@ class WrongPages:
             left = len({*given.digests}.intersection(content.seen.trace.digests))
             if 2 * left >= len(given):  # most of its text is there, so that nothing need be measured
                 return False
-        if min(len(facts.text_sketch), len(content.text_sketch)) < _LEAST_SKETCH:
+        if min(len(facts.text_sketch), len(content.text_sketch)) <= FEW * PHRASE.size:  # one word may be all
             return content.fingerprint.is_empty
         return sketch_similarity(facts.text_sketch, content.text_sketch) < LEAST_SHARED
 
@@ -136,7 +132,7 @@ def _put(contents: dict[bytes, Any], likeness: bytes, value: Any) -> None:
     """Put in the newest content; of too many the oldest goes."""
     contents.pop(likeness, None)
     contents[likeness] = value
-    if len(contents) > _MOST_CONTENTS:
+    if len(contents) > REMEMBERED:
         del contents[next(iter(contents))]
 
 

@@ -4,6 +4,7 @@ A plain float is checked without numpy, because the crawling thread calls these 
 """
 
 import math
+from sys import float_info
 from typing import Any
 
 import numpy as np
@@ -61,8 +62,8 @@ def number_of_terms(max_terms: int | None) -> float:
     return float(max_terms)
 
 
-_SMALLEST = 2.0**-1074
-_LARGEST = 1.7976931348623157e308
+_SMALLEST = math.ulp(0.0)
+_LARGEST = float_info.max
 
 
 def _checked(name: str, value: ArrayLike, low: float, high: float, allowed: str) -> Any:

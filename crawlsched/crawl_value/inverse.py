@@ -1,5 +1,7 @@
 """The elapsed time at which a page reaches a crawl value: when it should wake up if nothing is announced."""
 
+import math
+from sys import float_info
 from typing import Any
 
 import numpy as np
@@ -8,14 +10,12 @@ from numpy.typing import ArrayLike
 from crawlsched.columns.array_types import FloatArray
 from crawlsched.crawl_value import arguments
 from crawlsched.crawl_value.rules import evidence_of, natural_parameters
-from crawlsched.crawl_value.terms import LARGEST_EXPONENT, noisy_terms, polynomial
+from crawlsched.crawl_value.terms import BLOCK, EPSILON, LARGEST_EXPONENT, noisy_terms, polynomial
 
-_MOST_STEPS = 60
-_STEP_TOLERANCE = 1e-11  # relative; the last step is still taken, and Newton's method squares the error
-_BLOCK = 8192  # elements: the temporaries of a step stay in the second-level cache
-_SLACK = 1e-9
-_NOISE = 4e-15  # relative: closer than this a value cannot be told from the one sought
-LARGEST_SHARE = 1.0 - 2.0**-53  # the largest float below 1
+# Relative; the last step is still taken, and Newton's method squares the error.
+_STEP_TOLERANCE = math.sqrt(EPSILON)
+_NOISE = 16.0 * EPSILON  # relative: closer than this a value cannot be told from the one sought
+LARGEST_SHARE = math.nextafter(1.0, 0.0)
 
 # z = sum_k coefficient_k root^(k+1), the expansion of Lambert's W around its branch point
 _SERIES = [1.0, 1 / 3, 1 / 36, -1 / 270, 1 / 4320, 1 / 17010, -139 / 5443200]
@@ -80,9 +80,9 @@ def elapsed_at_value(
         parts = np.broadcast_arrays(target, mu, delta, evidence_of(n, kappa), alpha, gamma, kappa)
         flat = np.stack([np.ravel(part) for part in parts])
         elapsed = np.empty(flat[0].shape)
-        for start in range(0, elapsed.size, _BLOCK):
-            target, mu, *pages = flat[:, start : start + _BLOCK]
-            elapsed[start : start + _BLOCK] = _elapsed(target, mu, np.stack(pages))
+        for start in range(0, elapsed.size, BLOCK):
+            target, mu, *pages = flat[:, start : start + BLOCK]
+            elapsed[start : start + BLOCK] = _elapsed(target, mu, np.stack(pages))
         return elapsed.reshape(parts[0].shape)[()]
 
 
@@ -137,7 +137,7 @@ def _staleness_at(share: FloatArray, pages: FloatArray) -> FloatArray:
     y = _first_guess(share, goal, pages)
     y = np.where((y > low) & (y < high), y, 0.5 * (low + high))
     active = np.arange(share.size)
-    for _ in range(_MOST_STEPS):
+    for _ in range(float_info.mant_dig):
         delta, _, *signals = pages[:, active]
         value, slope = noisy_terms(y[active], *signals)
         reached = np.minimum(value * delta, LARGEST_SHARE)
@@ -170,6 +170,6 @@ def _newton_step(
     exponent = np.log(goal / np.maximum(z, 1e-300)) / np.maximum(steepness, 1e-300)
     after = y * np.exp(np.clip(exponent, -700.0, 700.0))
     # A step that leaves the bracket by rounding only ends on its edge; others are replaced by bisection.
-    outside = ~((after >= low * (1.0 - _SLACK)) & (after <= high * (1.0 + _SLACK)))
+    outside = ~((after >= low * (1.0 - _STEP_TOLERANCE)) & (after <= high * (1.0 + _STEP_TOLERANCE)))
     middle = np.where(low > 0.0, np.sqrt(low * high), 0.5 * high)
     return np.where(outside, middle, np.clip(after, low, high))

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import math
+from sys import float_info
+
 import numpy as np
 
 from crawlsched.columns.array_types import FloatArray
-from crawlsched.crawl_value.terms import noisy_terms
+from crawlsched.crawl_value.terms import BLOCK, LARGEST_EXPONENT, noisy_terms
 
 __all__ = ["HIGHEST", "Grid", "gain", "tangent_wait"]
 
-#: Values have to be finite; only a page that never changes, and was announced under a rule that trusts blindly, gets
-#: here.
-HIGHEST = 1e300
-# Only some elapsed times of a grid are used, in ratios of 1.3: between two a value is about a power of the time.
-_STRIDE = 3
-# How many pages at once: the table of their values stays in the cache.
-_BLOCK = 1024
+#: Values have to be finite, and products of two; only a page that never changes, and was announced under a rule that
+#: trusts blindly, gets here.
+HIGHEST = math.sqrt(float_info.max)
 # How many in one matrix product: OpenBLAS divides larger ones among threads, which takes ten times as much CPU.
 _PRODUCT = 64
 
@@ -26,7 +25,7 @@ def gain(elapsed: FloatArray, rates: FloatArray) -> FloatArray:
     Its rounding error is below 1e-15 τ, whatever the rate.
     """
     # Beyond x = 40 exp(-x) vanishes, and x itself would only add its rounding.
-    minus_x = np.maximum(rates * -elapsed, -40.0)
+    minus_x = np.maximum(rates * -elapsed, -LARGEST_EXPONENT)
     lost = np.expm1(minus_x)
     # 1 - (1 + x) e^-x = -(e^-x - 1) - x (e^-x - 1) - x; no exponential is subtracted from 1.
     value = lost * minus_x
@@ -43,14 +42,15 @@ class Grid:
         self.rates = rates
         self.elapsed: FloatArray = np.geomspace(1e-3, 1e11, 384)
         self.gain = gain(self.elapsed[:, np.newaxis], rates)
-        self._times = self.elapsed[::_STRIDE]
-        self._values = np.ascontiguousarray(self.gain[::_STRIDE].T, np.float32)
+        # In ratios of 1.3: between two a value is about a power of the time.
+        self._times: FloatArray = np.geomspace(self.elapsed[0], self.elapsed[-1], 128)
+        self._values = gain(self._times, rates[:, np.newaxis]).astype(np.float32)
 
     def elapsed_at(self, weights: FloatArray, aim: FloatArray) -> FloatArray:
         """Return after how many seconds Σ w (1 - (1 + r τ) exp(-r τ)) / r reaches an aim above 0; inf: never."""
         found = np.empty(aim.size)
-        for start in range(0, aim.size, _BLOCK):
-            part = slice(start, start + _BLOCK)
+        for start in range(0, aim.size, BLOCK):
+            part = slice(start, start + BLOCK)
             found[part] = self._elapsed_at(weights[part].astype(np.float32), aim[part])
         return found
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from math import inf
+from sys import float_info
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,10 +20,6 @@ from crawlsched.crawl_value.noisy import unchecked_noisy_value
 from crawlsched.crawl_value.terms import residual_one
 
 __all__ = ["RULES", "Rule", "rule_named"]
-
-#: GREEDY-CIS+ trusts announcements whose precision and recall are above these (section 6.7 of the paper).
-LEAST_PRECISION, LEAST_RECALL = 0.7, 0.6
-_SMALLEST_RATE = 1e-300
 
 
 def greedy(elapsed: ArrayLike, change_rate: ArrayLike, importance: ArrayLike = 1.0) -> Any:
@@ -159,8 +156,8 @@ def greedy_cis_plus(
     recall: ArrayLike,
     false_signal_rate: ArrayLike,
     importance: ArrayLike = 1.0,
-    min_precision: float = LEAST_PRECISION,
-    min_recall: float = LEAST_RECALL,
+    min_precision: float = 0.7,
+    min_recall: float = 0.6,
 ) -> Any:
     """Crawl value of GREEDY-CIS for pages with good announcements, and of GREEDY for all others (GREEDY-CIS+).
 
@@ -226,7 +223,7 @@ class Rule(NamedTuple):
         seen = rates.copy()
         with np.errstate(under="ignore", over="ignore"):
             announced = recall * change_rate
-            precision = announced / np.maximum(announced + false_signal_rate, _SMALLEST_RATE)
+            precision = announced / np.maximum(announced + false_signal_rate, float_info.min)
             ignored = ~((precision > self.above_precision) & (recall > self.above_recall))
             seen[1:, ignored] = 0.0
             if self.trusts:
@@ -264,7 +261,7 @@ class Rule(NamedTuple):
 RULES: dict[str, Rule] = {
     "greedy": Rule(above_recall=1.0),
     "greedy_cis": Rule(trusts=True),
-    "greedy_cis_plus": Rule(LEAST_PRECISION, LEAST_RECALL, trusts=True),
+    "greedy_cis_plus": Rule(above_precision=0.7, above_recall=0.6, trusts=True),
     "greedy_ncis": Rule(),
     "greedy_ncis_approx_1": Rule(max_terms=1.0),
     "greedy_ncis_approx_2": Rule(max_terms=2.0),

@@ -21,6 +21,8 @@ Four ways cover it:
 """
 
 import math
+from statistics import NormalDist
+from sys import float_info
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,10 +32,8 @@ from crawlsched.columns.array_types import FloatArray
 # exp(-40) * 41 is 2e-16: beyond it a crawl value equals its limit to rounding. It also keeps every exp() finite.
 LARGEST_EXPONENT = 40.0
 
-# Below this argument the series is used: there, the closed form would lose more than one digit.
-RESIDUAL_SERIES_BELOW = 0.2
-# A series over arrays takes many calls: a little more is lost to rounding (4e-15), and it is seldom needed.
-_FIRST_SERIES_BELOW = 0.1
+# Below this argument series are used: there, the closed forms would lose more than one digit.
+SERIES_BELOW = 0.2
 
 # exp(y) - 1 - y = y**2 sum_k y**k / (k+2)!, and 10 terms leave 5e-16 / 10! at y = 0.2.
 RESIDUAL_COEFFICIENTS = [1.0 / math.factorial(k + 2) for k in range(10)]
@@ -44,7 +44,7 @@ def residual_one(y: FloatArray) -> FloatArray:
     y = np.minimum(np.asarray(y, np.float64), LARGEST_EXPONENT)
     negative = np.expm1(-y)
     value = np.asarray(-negative - y * (1.0 + negative))
-    small = np.asarray(y < RESIDUAL_SERIES_BELOW)
+    small = np.asarray(y < SERIES_BELOW)
     if not small.any():
         return value
     # exp(-y) (exp(y) - 1 - y): every term of the series is positive.
@@ -71,7 +71,8 @@ def first_signal_integral(y: FloatArray, ratio: FloatArray, missed: FloatArray) 
     both = 1.0 + ratio
     closed: FloatArray = (missed / ratio - np.expm1(-y)) / both
     x = both * y
-    small = np.asarray(x < _FIRST_SERIES_BELOW)
+    # The series takes many calls: a little more is lost to rounding (4e-15), and it is seldom needed.
+    small = np.asarray(x < 0.5 * SERIES_BELOW)
     if not small.any():
         return closed
     # sum_k (-1)^k y^k ((1 + ratio)^(k-1) - 1) / (ratio k!), whose numerators obey z -> x z + y^(k+1).
@@ -89,35 +90,33 @@ def first_signal_integral(y: FloatArray, ratio: FloatArray, missed: FloatArray) 
     return closed
 
 
-NEGLIGIBLE = 1e-100  # announcements rarer or weaker than this (relative, nats) change no digit: they are left out
-LEAST_RATE = 1e-200  # announcements rarer than this (a second) are left out
-LARGEST_RATIO = 1e100  # stands for gamma / alpha where every change is announced (alpha = 0)
+# Announcements rarer or weaker than this (relative, nats) change no digit, and are left out. Where every change is
+# announced (alpha = 0), alpha / gamma is this.
+NEGLIGIBLE = 1e-100
+LEAST_RATE = NEGLIGIBLE * NEGLIGIBLE  # announcements rarer than this (a second) are left out
+# The settled form is used where at most as many oscillations are needed, and at least half as many announcements.
 MOST_OSCILLATIONS = 8
-FEWEST_SETTLED = 4.0  # announcements needed, y / kappa, before the settled form may be used
 SETTLED_EXPONENT = 62.0  # oscillations below exp(-62 / 2) are left out
 ENDLESS = 1e9  # with more announcements needed, open terms are below 1e-13 of the whole
-WIDTH = 8.2  # a Gamma(a) variable lies within a - 8.2 sqrt(a) + 8 and a + 8.2 sqrt(a) + 24 but for 1e-15
-ABOVE = 24.0
-BELOW = 8.0
+EPSILON = float_info.epsilon
+# A normal variable is beyond 8.2 standard deviations as seldom as rounding goes. A Gamma(a) variable lies within
+# a + 8.2 (1 - sqrt(a)) and a + 8.2 (3 + sqrt(a)) but for 1e-15.
+WIDTH = -NormalDist().inv_cdf(EPSILON / 2.0)
 
 _nodes, _weights = np.polynomial.legendre.leggauss(40)
 NODES: FloatArray = (_nodes + 1.0) / 2.0
 WEIGHTS: FloatArray = _weights / 2.0
 
 # lgamma(i + 1) - (i log i - i) for small i; Stirling's series is used above.
-STIRLING_FROM = 32
 STIRLING: FloatArray = np.array(
-    [0.0] + [math.lgamma(i + 1.0) - (i * math.log(i) - i) for i in range(1, STIRLING_FROM)], dtype=np.float64
+    [0.0] + [math.lgamma(i + 1.0) - (i * math.log(i) - i) for i in range(1, 32)], dtype=np.float64
 )
-_PAIRS = 4096  # (element, term) pairs per block of quadrature: 40 nodes each, about 1.3 MB a temporary
-_ELEMENTS = 4096
+# Elements at once, so that temporaries stay in the cache; with 40 nodes of the quadrature each, 1.3 MB.
+BLOCK = 4096
 # kappa**2 / 2 - kappa + 1 - exp(-kappa) = kappa**3 sum_k (-kappa)**k / (k+3)!
 CUBIC_COEFFICIENTS = [(-1.0) ** k / math.factorial(k + 3) for k in range(15)]
 # sinh(z) / z - 1 = sum_k z**(2k) / (2k+1)!
 SINCH_COEFFICIENTS = [1.0 / math.factorial(2 * k + 1) for k in range(1, 9)]
-EPSILON = 2.0**-52
-# Above this kappa the difference below loses nothing of what values, for which at least 4 kappa is needed, are good to.
-_CUBIC_SERIES_BELOW = 0.05
 
 
 def noisy_terms(
@@ -127,11 +126,11 @@ def noisy_terms(
 
     All arrays are flat and of equal length. The derivative exp(-y) psi is for searches: it may lack some digits.
     """
-    if y.size <= _ELEMENTS:
+    if y.size <= BLOCK:
         return _block(y, alpha, gamma, kappa, max_terms)
     value, slope = np.empty(y.shape), np.empty(y.shape)
-    for start in range(0, y.size, _ELEMENTS):
-        part = slice(start, start + _ELEMENTS)
+    for start in range(0, y.size, BLOCK):
+        part = slice(start, start + BLOCK)
         value[part], slope[part] = _block(y[part], alpha[part], gamma[part], kappa[part], max_terms)
     return value, slope
 
@@ -166,7 +165,7 @@ def _without_signals(y: FloatArray, alpha: FloatArray) -> tuple[FloatArray, Floa
 def _with_signals(
     y: FloatArray, alpha: FloatArray, gamma: FloatArray, kappa: FloatArray, max_terms: float
 ) -> tuple[FloatArray, FloatArray]:
-    c = gamma / np.maximum(alpha, gamma / LARGEST_RATIO)
+    c = gamma / np.maximum(alpha, gamma * NEGLIGIBLE)
     needed = y / kappa  # announcements that would do without any time passing
     fresh = np.exp(-y)
     missed = np.expm1(-c * y)
@@ -181,7 +180,7 @@ def _with_signals(
     needed, smoothness = columns[5], columns[4] * columns[3]
     last = _last_term(needed, smoothness)
     oscillations = _n_oscillations(needed, smoothness)
-    settled = (oscillations <= MOST_OSCILLATIONS) & (needed >= FEWEST_SETTLED) & (last < max_terms)
+    settled = (oscillations <= MOST_OSCILLATIONS) & (2.0 * needed >= MOST_OSCILLATIONS) & (last < max_terms)
     at = settled.nonzero()[0]
     if at.size:
         value[index[at]], slope[index[at]] = _settled(columns[:, at], oscillations[at])
@@ -208,8 +207,8 @@ def _last_term(needed: FloatArray, smoothness: FloatArray) -> FloatArray:
 
 
 def _n_certain(needed: FloatArray, smoothness: FloatArray) -> FloatArray:
-    # How many i have smoothness (needed - i) >= i + 1 + 8.2 sqrt(i + 1) + 24: these announcements surely come in time.
-    excess = np.maximum(smoothness * (needed + 1.0) - ABOVE, 0.0)
+    # How many i have smoothness (needed - i) >= i + 1 + 8.2 (3 + sqrt(i + 1)): these announcements surely come in time.
+    excess = np.maximum(smoothness * (needed + 1.0) - 3.0 * WIDTH, 0.0)
     root = (np.sqrt(WIDTH**2 + 4.0 * (1.0 + smoothness) * excess) - WIDTH) / (2.0 * (1.0 + smoothness))
     return np.minimum(np.floor(root * root), np.floor(needed) + 1.0)
 
@@ -271,18 +270,18 @@ def _sinch_minus_one(z: FloatArray) -> FloatArray:
 def open_terms(i: FloatArray, x: FloatArray, c: FloatArray) -> tuple[FloatArray, FloatArray]:
     """E[(exp((x - v) / c) - 1)^+] and P(v < x) for v ~ Gamma(i + 1), i >= 1, by quadrature where both have mass."""
     gains, probabilities = np.empty(i.shape), np.empty(i.shape)
-    for start in range(0, i.size, _PAIRS):
-        part = slice(start, start + _PAIRS)
+    for start in range(0, i.size, BLOCK):
+        part = slice(start, start + BLOCK)
         gains[part], probabilities[part] = _open_terms(i[part], x[part], c[part])
     return gains, probabilities
 
 
 def _open_terms(i: FloatArray, x: FloatArray, c: FloatArray) -> tuple[FloatArray, FloatArray]:
     shape = i + 1.0
-    spread = WIDTH * np.sqrt(shape)
+    root = np.sqrt(shape)
     shrink = c / (1.0 + c)  # exp(-v / c) times the density of v is a Gamma density that is narrower by this
-    low = shrink * np.maximum(shape + BELOW - spread, 0.0)
-    width = np.maximum(np.minimum(x, shrink * (shape + spread + ABOVE)) - low, 0.0)
+    low = shrink * np.maximum(shape + WIDTH * (1.0 - root), 0.0)
+    width = np.maximum(np.minimum(x, shrink * (shape + WIDTH * (3.0 + root))) - low, 0.0)
     v = width[:, None] * NODES
     v += low[:, None]
     i_column = i[:, None]
@@ -304,13 +303,13 @@ def _open_terms(i: FloatArray, x: FloatArray, c: FloatArray) -> tuple[FloatArray
 
 def stirling(i: FloatArray) -> FloatArray:
     """lgamma(i + 1) - (i log i - i), which is 0 at i = 0."""
-    if i.size and i.max() < STIRLING_FROM:
+    if i.size and i.max() < STIRLING.size:
         few: FloatArray = STIRLING[i.astype(np.intp)]
         return few
-    large = np.maximum(i, STIRLING_FROM)
+    large = np.maximum(i, STIRLING.size)
     inverse = 1.0 / (large * large)
     series = 0.5 * np.log(2.0 * np.pi * large) + (1.0 / 12.0 - inverse * (1.0 / 360.0 - inverse / 1260.0)) / large
-    return np.where(i < STIRLING_FROM, STIRLING[np.minimum(i, STIRLING_FROM - 1).astype(np.intp)], series)
+    return np.where(i < STIRLING.size, STIRLING[np.minimum(i, STIRLING.size - 1).astype(np.intp)], series)
 
 
 def _settled(columns: FloatArray, oscillations: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -338,7 +337,7 @@ def _settled(columns: FloatArray, oscillations: FloatArray) -> tuple[FloatArray,
 def cubic_residual(kappa: FloatArray) -> FloatArray:
     """kappa^2 / 2 - kappa + 1 - exp(-kappa), which is kappa^3 / 6 to first order."""
     value = np.asarray(0.5 * kappa * kappa - kappa - np.expm1(-kappa))
-    small = kappa <= _CUBIC_SERIES_BELOW
+    small = kappa <= SERIES_BELOW
     if small.any():
         k = kappa[small]
         value[small] = polynomial(k, CUBIC_COEFFICIENTS) * k * k * k

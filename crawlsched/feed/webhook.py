@@ -34,11 +34,10 @@ logger = logging.getLogger(__name__)
 #: The header with the signature of the body.
 SIGNATURE = "X-Crawlsched-Signature"
 
+# Changes of one post.
 _AT_ONCE = 200
-_LOOK_EVERY = 1.0
-_TIMEOUT = 15.0
-_LAST_POSTS = 5.0
-_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 300.0
+# Seconds between two looks, and after a first failure; each further failure in a row doubles it, up to the longest.
+_PAUSE, _LONGEST_PAUSE = 1.0, 300.0
 
 
 def signature(body: bytes, key: str) -> str:
@@ -57,17 +56,8 @@ class Webhook:
     last batch may come twice, and none is left out. Batches come one after the other, in the order of the feed.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        url: str,
-        key: str | None,
-        clock: Callable[[], float],
-        *,
-        first_pause: float = _FIRST_PAUSE,
-    ) -> None:
+    def __init__(self, store: Store, url: str, key: str | None, clock: Callable[[], float]) -> None:
         self._store, self._url, self._key, self._clock = store, url, key, clock
-        self._first_pause = first_pause
         # Another address is another follower; the name shows nothing of a password in it.
         self.name = f"webhook {hashlib.sha256(url.encode()).hexdigest()[:16]}"
         self._counts: Counter[str] = Counter()
@@ -86,7 +76,7 @@ class Webhook:
     def stop(self) -> None:
         """Post the rest once more, if the other side answers, and end; what is left goes at the next start."""
         self._ending.set()
-        self._thread.join(_LAST_POSTS)
+        self._thread.join(timeout=5.0)
 
     def take_counts(self) -> dict[str, int]:
         """Return what happened since this was asked last: ``changes`` and ``posts`` that arrived, ``failed`` posts."""
@@ -95,27 +85,27 @@ class Webhook:
         return counts
 
     def _run(self) -> None:
-        failures = 0
+        is_failing, pause = False, _PAUSE
         while True:
             is_last = self._ending.is_set()
             try:
                 more = self._post_next()
-                if failures:
+                if is_failing:
                     logger.warning("The webhook answers again; nothing was left out.")
-                failures = 0
+                is_failing, pause = False, _PAUSE
             except CollectionInUse:
                 return
             except (CrawlschedError, OSError, HTTPException, ValueError) as error:
-                if not failures:
+                if not is_failing:
                     said = without_secrets(in_words(error), self._key, self._url)
                     logger.error("The webhook does not take the changes, which are kept and posted again: %s.", said)
-                failures, more = failures + 1, False
+                pause = min(2 * pause, _LONGEST_PAUSE) if is_failing else _PAUSE
+                is_failing, more = True, False
                 self._count("failed")
             if is_last and not more:
                 return
             if not more:
-                pause = self._first_pause * 2.0 ** min(failures - 1, 60) if failures else _LOOK_EVERY
-                self._ending.wait(min(pause, _LONGEST_PAUSE))
+                self._ending.wait(pause)
 
     def _post_next(self) -> bool:
         """Post the next batch, if there is one; return whether there may be more."""
@@ -149,7 +139,7 @@ class Webhook:
         if self._key is not None:
             headers[SIGNATURE] = signature(body, self._key)
         try:
-            with self._opener.open(Request(self._url, body, headers, method="POST"), timeout=_TIMEOUT) as answer:
+            with self._opener.open(Request(self._url, body, headers, method="POST"), timeout=15.0) as answer:
                 answer.read(1_000)
         except HTTPError as error:
             error.close()

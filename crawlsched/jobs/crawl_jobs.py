@@ -47,7 +47,6 @@ _EXECUTOR_LOGGER = logging.getLogger("apscheduler.executors.default")
 _PRUNE_INTERVAL, _FIRST_PRUNE = 3600.0, 60.0
 _CHECK_INTERVAL = 86_400.0
 _SAMPLE_INTERVAL = 60.0
-_POLL_INTERVAL = 1.0
 # The first plans come soon, since a new crawl learns most in its first minutes. Each comes after a part of the running
 # time, between these bounds in seconds.
 _REPLAN_PART, _REPLAN_WITHIN = 0.2, (3.0, 300.0)
@@ -150,10 +149,8 @@ class CrawlJobs:
         self._began_at = self._refresher.clock()
         self._scheduler = _scheduler()
         _EXECUTOR_LOGGER.disabled = False
-        self._every(min(self._settings.source_interval / 10, _POLL_INTERVAL), self.poll_sitemaps)
         self._every(_PRUNE_INTERVAL, self.prune, first=_FIRST_PRUNE)  # a pass by cron ends within the hour
         self._every(_CHECK_INTERVAL, self.check_store)
-        self._refresher.sources.mark_due(self._refresher.clock())
         if self._figures is not None:
             self._every(_SAMPLE_INTERVAL, self.sample)
         self._scheduler.start()
@@ -201,10 +198,6 @@ class CrawlJobs:
             logger.error("No plan could be made, so the last one stands: %s", error)
         finally:
             self._replan_later()
-
-    async def poll_sitemaps(self) -> None:
-        """Put the sitemaps whose time has come in line for a slot."""
-        self._refresher.sources.mark_due(self._refresher.clock())
 
     async def sample(self) -> None:
         """Take the figures of this minute."""

@@ -9,7 +9,6 @@ from crawlsched.planner.planner import DEFAULT_GRID, Observation, Planner
 from crawlsched.planner.plans.plan import Plan, Snapshot, plan
 from crawlsched.planner.reports.explaining import explain, readable
 from crawlsched.planner.reports.forecast import forecast
-from crawlsched.planner.reports.outlook import prospects
 
 __all__ = [
     "DEFAULT_GRID",
@@ -21,6 +20,5 @@ __all__ = [
     "explain",
     "forecast",
     "plan",
-    "prospects",
     "readable",
 ]

@@ -15,7 +15,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from crawlsched.change_signals.collected import Limits
-from crawlsched.crawl.pings import note_subscription, pinged
+from crawlsched.change_signals.problems import MAX_EXAMPLE
+from crawlsched.crawl.pings import pinged
 from crawlsched.crawl.sources import POLLED_KINDS
 from crawlsched.crawl.subscriptions import subscription_of
 from crawlsched.exceptions import CrawlschedError, require_aiohttp
@@ -42,17 +43,14 @@ logger = logging.getLogger(__name__)
 _http_logger = logging.getLogger(f"{__name__}.http")
 
 _MOST_BYTES = 2 * 1024 * 1024
-# Requests a second, good or bad, and in reserve; what comes beyond that waits for a second and is then answered 429.
-_REQUESTS_PER_SECOND, _REQUESTS_IN_RESERVE = 50.0, 200.0
-_HELD_FOR = 1.0
+# Requests a second, good or bad; what comes beyond that waits for a second and is then answered 429.
+_REQUESTS_PER_SECOND = 50.0
 # URLs a second that are taken.
 _URLS_PER_SECOND = 10.0
-# URLs that wait for the crawl at once.
-_MOST_WAITING = 20_000
+# URLs that wait for the crawl at once: two full pings.
+_MOST_WAITING = 2 * MOST_URLS
+# Seconds in which a request has to be there.
 _SLOWEST = 10.0
-# A notice can be as long as the feed; it is read in parts of this size (bytes), and not kept.
-_PART = 65_536
-_LONGEST_REASON = 200
 
 
 class Receiver:
@@ -65,7 +63,7 @@ class Receiver:
         self._refresher = refresher
         self._key = settings.receiver.key
         self._takes_urls = allowance(_URLS_PER_SECOND, float(MOST_URLS), now)
-        self._takes_request = allowance(_REQUESTS_PER_SECOND, _REQUESTS_IN_RESERVE, now)
+        self._takes_request = allowance(_REQUESTS_PER_SECOND, float(MOST_CONNECTIONS), now)
         self._waiting = 0
         self._runner: web.AppRunner | None = None
         self._connections: Connections | None = None
@@ -134,7 +132,7 @@ class Receiver:
                     await request.read()
             with self._connections.busy(request.protocol):
                 if not self._takes_request(1, self._refresher.clock()):
-                    return await self._later(_HELD_FOR)
+                    return await self._later()
                 async with asyncio.timeout(_SLOWEST):
                     return await handler(request)
         except PingRefused as refused:
@@ -143,12 +141,12 @@ class Receiver:
         except (TimeoutError, ConnectionError):
             return web.Response(status=408)
 
-    async def _later(self, seconds: float) -> web.Response:
-        """Delay a sender, and answer when to try again."""
+    async def _later(self, seconds: float = 1.0) -> web.Response:
+        """Delay a sender by a second, and answer when to try again."""
         from aiohttp import web
 
         self._refresher.count("crawlsched/pings/limited")
-        await asyncio.sleep(_HELD_FOR)
+        await asyncio.sleep(1.0)
         again = {"Retry-After": str(max(1, math.ceil(seconds))), "Connection": "close"}
         return web.json_response({"error": "Too many pings."}, status=429, headers=again)
 
@@ -162,7 +160,7 @@ class Receiver:
         host, urls = await asyncio.to_thread(read_indexnow, dict(request.query), body, self._key)
         n, now = len(urls), self._refresher.clock()
         if self._waiting + n > _MOST_WAITING:
-            return await self._later(_HELD_FOR)
+            return await self._later()
         if not self._takes_urls(n, now):
             return await self._later(n / _URLS_PER_SECOND)
         self._refresher.count("crawlsched/pings/urls", n)
@@ -198,21 +196,13 @@ class Receiver:
         source, topic = self._topic(request)
         mode, challenge = request.query.get("hub.mode", ""), request.query.get("hub.challenge")
         if mode == "denied":
-            reason = request.query.get("hub.reason", "?")[:_LONGEST_REASON]
+            reason = request.query.get("hub.reason", "?")[:MAX_EXAMPLE]
             logger.warning("The hub of %s denies the subscription: %r", topic, reason)
-            note_subscription(self._refresher, source.source, subscription_of(source).refuse(self._refresher.clock()))
             return web.Response(status=200)
-        # A stranger who knows the callback must not be able to end a subscription. A subscription made by hand leaves
-        # no record of the question: the token alone shows that somebody asked.
-        receiver = self._refresher.settings.receiver
-        by_hand = mode == "subscribe" and (receiver is None or receiver.url is None)
-        is_ours = by_hand or (mode != "" and subscription_of(source).asked == mode)
-        if not is_ours or request.query.get("hub.topic") not in (topic, source.url) or not challenge:
+        # The token shows that somebody here asked for it, and nobody here ever ends a subscription.
+        if mode != "subscribe" or request.query.get("hub.topic") not in (topic, source.url) or not challenge:
             raise PingRefused(404, "This was not asked for.")
-        lease = _seconds(request.query.get("hub.lease_seconds"))
-        self._refresher.count(f"crawlsched/websub/{mode}d")
-        confirmed = subscription_of(source).confirm(topic, lease, self._refresher.clock())
-        note_subscription(self._refresher, source.source, confirmed)
+        self._refresher.count("crawlsched/websub/subscribed")
         return web.Response(text=challenge)
 
     async def _notified(self, request: web.Request) -> web.Response:
@@ -224,7 +214,8 @@ class Receiver:
         length, most = 0, Limits().max_bytes
         try:
             async with asyncio.timeout(_SLOWEST):
-                async for part in request.content.iter_chunked(_PART):
+                # A notice can be as long as the feed; it is not kept.
+                async for part in request.content.iter_any():
                     length += len(part)
                     if length > most:
                         raise web.HTTPRequestEntityTooLarge(max_size=most, actual_size=length)
@@ -235,10 +226,6 @@ class Receiver:
             raise PingRefused(403, WRONG_SIGNATURE)
         self._refresher.polls.poll_soon(source.source, self._refresher.clock())
         return web.Response(status=202)
-
-
-def _seconds(text: str | None) -> float | None:
-    return float(text) if text and text.isascii() and text.isdigit() and len(text) <= 9 else None
 
 
 def _is_ours(record: logging.LogRecord) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
+from statistics import fmean
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -15,8 +16,8 @@ HOURS_ALLOWED = (
     "zone (UTC without one) to a bandwidth or 0, and 'else' to that of all other times"
 )
 _SPAN = re.compile(r"(\d{1,2}):(\d\d)\s*-\s*(\d{1,2}):(\d\d)(?:\s+(\S+))?")
-_DAY = 24 * 60
-_SAMPLES = 24 * 12
+# In minutes.
+_DAY = timedelta(days=1) // timedelta(minutes=1)
 
 
 # Minutes of the day in a zone, from the first to just before the last (over midnight if the last is smaller), and the
@@ -72,8 +73,7 @@ class Hours(NamedTuple):
     def mean(self, now: float) -> float:
         """Return the mean rate of the day that begins now."""
         start = datetime.fromtimestamp(now, UTC)
-        step = timedelta(minutes=_DAY / _SAMPLES)
-        return sum(self.rate_at((start + i * step).timestamp()) for i in range(_SAMPLES)) / _SAMPLES
+        return fmean(self.rate_at((start + timedelta(minutes=minute)).timestamp()) for minute in range(0, _DAY, 5))
 
 
 def _holds(first: int, last: int, zone: ZoneInfo, time: datetime) -> bool:

@@ -5,6 +5,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from crawlsched.settings.values import (
     allowing,
     fits_no_url,
@@ -17,7 +19,8 @@ from crawlsched.settings.values import (
 
 __all__ = ["PageRule", "read_host_shares", "read_page_rules"]
 
-_MOST = 255
+# A page keeps the number of its rule in one byte.
+_MOST = int(np.iinfo(np.uint8).max)
 
 
 class PageRule(NamedTuple):

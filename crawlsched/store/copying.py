@@ -14,11 +14,9 @@ from crawlsched.store import schema
 from crawlsched.store.database import Database, is_row_error, reason
 from crawlsched.store.lease import require_idle
 from crawlsched.store.models import metadata
+from crawlsched.store.rows import ROWS_AT_ONCE
 
 __all__ = ["copy_all", "copy_file", "require_sound"]
-
-_ROWS_AT_ONCE = 5_000
-_PAGES_AT_ONCE = 2_000
 
 Shown = Callable[[int, int], None]
 
@@ -57,14 +55,14 @@ def _copy(reading: Connection, writing: Connection, source: str, target: str, sh
         nonlocal done
         for row in rows:
             done += 1
-            if done % _ROWS_AT_ONCE == 0:
+            if done % ROWS_AT_ONCE == 0:
                 shown(done, total)
             yield row
 
     for table in tables:
         names = [column.name for column in table.columns]
         with closing(_rows(reading, table)) as rows:
-            while some := list(islice(counted(rows), _ROWS_AT_ONCE)):
+            while some := list(islice(counted(rows), ROWS_AT_ONCE)):
                 try:
                     writing.execute(insert(table), [dict(zip(names, row, strict=True)) for row in some])
                 except Exception as error:
@@ -92,7 +90,7 @@ def _rows(connection: Connection, table: Table) -> Generator[tuple[Any, ...], No
         column if is_sqlite or not isinstance(column.type, Text) else collate(column, "C")
         for column in table.primary_key.columns
     ]
-    wanted = select(table).order_by(*order).execution_options(yield_per=_ROWS_AT_ONCE)
+    wanted = select(table).order_by(*order).execution_options(yield_per=ROWS_AT_ONCE)
     with connection.execute(wanted) as result:
         yield from map(tuple, result)
 
@@ -133,7 +131,7 @@ def copy_file(source: Database, file: Path, shown: Shown = lambda done, total: N
         # One transaction for all of it: otherwise each write of the crawl would make the copy begin anew.
         reading.execute("BEGIN")
         reading.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        reading.backup(writing, pages=_PAGES_AT_ONCE, progress=lambda _, left, total: shown(total - left, total))
+        reading.backup(writing, pages=ROWS_AT_ONCE, progress=lambda _, left, total: shown(total - left, total))
         reading.execute("COMMIT")
 
 

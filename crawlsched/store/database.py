@@ -21,9 +21,6 @@ from crawlsched.showing import without_secrets
 
 __all__ = ["Database", "database_url", "is_row_error", "reason"]
 
-# How often the limit is checked: it becomes shorter while somebody waits, when the crawl is to end.
-_LOOK_EVERY = 0.5
-
 
 def patient_connection(within: Callable[[], float | None]) -> Any:
     """Return a class of psycopg's connections that give up a server after `within()` silent seconds; None: never."""
@@ -43,7 +40,8 @@ def patient_connection(within: Callable[[], float | None]) -> Any:
                     while True:
                         selector.register(self.fileno(), wanted)
                         silent_since = time.monotonic()
-                        while not (found := selector.select(timeout=_LOOK_EVERY)):
+                        # The limit becomes shorter while somebody waits, when the crawl is to end.
+                        while not (found := selector.select(timeout=0.5)):
                             longest = within()
                             if longest is not None and time.monotonic() - silent_since > longest:
                                 # A late answer of the server belongs to a question that nobody asks any more.
@@ -55,13 +53,6 @@ def patient_connection(within: Callable[[], float | None]) -> Any:
                 return end.value
 
     return PatientConnection
-
-
-#: Seconds for which a statement waits for another process's lock on an SQLite file.
-BUSY_TIMEOUT = 5.0
-#: Seconds for which a PostgreSQL server may be silent.
-ANSWER_WITHIN = 20.0
-_LONGEST_CHECKPOINT_WAIT = 1_000  # milliseconds
 
 
 def database_url(url: str) -> URL:
@@ -142,8 +133,8 @@ class Database:
         url: str,
         *,
         read_only: bool = False,
-        busy_timeout: float | None = None,
-        answer_within: float | None = ANSWER_WITHIN,
+        busy_timeout: float = 5.0,
+        answer_within: float | None = 20.0,
         application: str = "crawlsched",
     ) -> None:
         self.text = url
@@ -151,7 +142,7 @@ class Database:
         self.url = url_of_pool.difference_update_query(["pgbouncer"])
         self.is_pooled = url_of_pool.query.get("pgbouncer") == "true"
         self.read_only = read_only
-        self.busy_timeout = BUSY_TIMEOUT if busy_timeout is None else busy_timeout
+        self.busy_timeout = busy_timeout
         self.answer_within = answer_within
         self.application = application
         self._identity: tuple[int, int] | None = None
@@ -243,8 +234,8 @@ class Database:
         """Close every connection; what SQLite keeps beside the file comes into it, so that a copy of it is whole."""
         if self.is_sqlite and not self.read_only and self.engine.pool.checkedin():  # type: ignore[attr-defined]
             with suppress(DBAPIError, sqlite3.Error), closing(self.engine.raw_connection()) as connection:
-                # Readers delay this for a moment, and leave the rest to whoever closes later.
-                connection.cursor().execute(f"PRAGMA busy_timeout={_LONGEST_CHECKPOINT_WAIT}")
+                # Readers delay this for a second at most, and leave the rest to whoever closes later.
+                connection.cursor().execute("PRAGMA busy_timeout=1000")
                 connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
         self.engine.dispose()
 

@@ -11,14 +11,13 @@ from sqlalchemy import ColumnElement, Connection, Text, case, select
 from crawlsched.pages import STATE_NAMES
 from crawlsched.store import models
 from crawlsched.store.forgetting import pattern
-from crawlsched.store.rows import same
+from crawlsched.store.rows import ROWS_AT_ONCE, same
 
 __all__ = ["OPERATORS", "TABLES", "Condition", "Kind", "listed"]
 
 # A shard, or None for all of them, and the number of the collection.
 Key = tuple[int | None, int]
 
-_ROWS_AT_ONCE = 5_000
 _COMPARISONS = {"=": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
 #: What a condition may compare by; ``~`` is a pattern in which ``*`` stands for anything.
 OPERATORS = (*_COMPARISONS, "~", "!~")
@@ -118,7 +117,7 @@ def listed(
         wanted = wanted.order_by(_ORDERS[table])
     if limit is not None and not patterns:
         wanted = wanted.limit(limit)
-    found = connection.execution_options(stream_results=True).execute(wanted).yield_per(_ROWS_AT_ONCE)
+    found = connection.execution_options(stream_results=True).execute(wanted).yield_per(ROWS_AT_ONCE)
     fits: list[tuple[int, Callable[[str], object], bool]] = [
         (len(names) + n, pattern(str(c.value)).fullmatch, c.operator == "~") for n, c in enumerate(patterns)
     ]

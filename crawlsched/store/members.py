@@ -9,6 +9,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, delete, extract, func, insert, select, text, update
@@ -36,7 +37,7 @@ __all__ = [
 ]
 
 # How long the rows of a member that never came back are kept, for `crawlsched status`.
-_KEPT_FOR = 3600.0
+_KEPT_FOR = timedelta(hours=1).total_seconds()
 _EMPTY_LEASE: dict[str, Any] = {
     **{"token": "", "host": "", "machine": "", "pid": 0, "process_started": "", "spider": ""},
     **{"started_at": 0.0, "heartbeat_at": 0.0, "released_at": 0.0, "status": "{}"},

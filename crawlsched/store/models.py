@@ -9,6 +9,7 @@ The same tables serve SQLite and PostgreSQL.
 from __future__ import annotations
 
 from enum import StrEnum
+from hashlib import sha1
 from typing import Any
 
 from sqlalchemy import BigInteger, Column, Float, Index, Integer, LargeBinary, MetaData, SmallInteger, Table, Text, text
@@ -45,7 +46,7 @@ class Outcome(StrEnum):
 
 
 #: Bytes of a request fingerprint (SHA-1, as Scrapy makes it).
-FINGERPRINT_SIZE = 20
+FINGERPRINT_SIZE = sha1().digest_size
 
 #: The kinds of rows of the change feed, by the number in ``changes.kind``.
 KINDS = ("changed", "new", "gone", "back", "moved", "failing", "recovered")

@@ -16,6 +16,7 @@ from crawlsched.store.batch import Host, KeptText, ObservationRow, PageFacts, So
 from crawlsched.store.database import Database
 from crawlsched.store.rows import (
     END_OF_SOURCES,
+    ROWS_AT_ONCE,
     among,
     among_those,
     fitting,
@@ -36,8 +37,6 @@ logger = logging.getLogger("crawlsched.store")
 
 Key = tuple[int, int]
 T = TypeVar("T")
-
-_ROWS_AT_ONCE = 5_000
 
 
 class Part:
@@ -66,7 +65,7 @@ class Reader(Part):
 
     def _parts(self, wanted: Select[Any]) -> Iterator[Sequence[Row[Any]]]:
         with self.database.reading() as connection:
-            yield from connection.execute(wanted).partitions(_ROWS_AT_ONCE)
+            yield from connection.execute(wanted).partitions(ROWS_AT_ONCE)
 
     def _number(self, of: Any, table: Any) -> int:
         """Return a number that is computed from all rows of a table."""
@@ -373,7 +372,7 @@ _FACTS = kinds_of(models.pages, *(set(PageFacts._fields) & set(models.pages.c.ke
 _FACTS |= kinds_of(models.page_traces, *models.TRACE_COLUMNS)
 _SOURCE, _HOST = kinds_of(models.sources), kinds_of(models.hosts)
 # Numbers of pages and visits do not tell how many there are; above this one, no further number could be given.
-_NO_NUMBER = 2**62
+_NO_NUMBER = int(np.iinfo(np.int64).max) // 2
 
 
 def _columns(parts: Iterable[Sequence[Sequence[Any]]], types: Sequence[Any]) -> list[np.ndarray]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, select
 
+from crawlsched.slot_clock import DAY
 from crawlsched.store import models
 from crawlsched.store.rows import among, json_like, put, to_json
 from crawlsched.store.store import Store
@@ -23,10 +24,9 @@ __all__ = [
     "thinned",
 ]
 
-_DAY = 86_400
 # From this age on, the rows of these seconds become one; after the last, none is kept.
-_LEVELS = ((2 * _DAY, 600), (14 * _DAY, 3_600))
-_KEPT = 730 * _DAY
+_LEVELS = ((2 * DAY, 600), (14 * DAY, 3_600))
+_KEPT = 730 * DAY
 # Figures that are counts of the seconds before; all others are of their moment.
 _COUNTS = frozenset(("seconds", "used", "idle", "no_free_host", "missed", "visits", "errors", "changes", "delivered"))
 

@@ -25,6 +25,7 @@ from crawlsched.exceptions import DamagedRow
 __all__ = [
     "END_OF_SOURCES",
     "OWN",
+    "ROWS_AT_ONCE",
     "among",
     "among_those",
     "digest",
@@ -107,6 +108,8 @@ _JSON = frozenset(("problems", "quality", "hosts", "counts"))
 
 #: No source has this number or a larger one: their numbers are places in a list, so a damaged one must not be large.
 END_OF_SOURCES = 2**22
+#: Rows that are read or copied at once; likewise pages of a file.
+ROWS_AT_ONCE = 5_000
 
 
 def kinds_of(table: Table, *names: str) -> dict[str, tuple[type, ...]]:
@@ -218,7 +221,8 @@ def put(connection: Connection, table: Table, rows: Sequence[dict[str, Any]], ho
     if not rows:
         return
     names, dialect = tuple(rows[0]), connection.dialect.name
-    if dialect != "sqlite" or how == "delete" or sqlite_version_info < _UPDATES_FROM:
+    # Since that version SQLite updates rows from others.
+    if dialect != "sqlite" or how == "delete" or sqlite_version_info < (3, 33):
         connection.execute(_statement(table, how, names, dialect), rows)
         return
     if how == "update":
@@ -234,8 +238,8 @@ def put(connection: Connection, table: Table, rows: Sequence[dict[str, Any]], ho
         begin += n
 
 
-# SQLite takes this many parameters in every version, and can update rows from others since this version.
-_MOST_PARAMETERS, _UPDATES_FROM = 999, (3, 33)
+# SQLite takes this many parameters in every version.
+_MOST_PARAMETERS = 999
 
 
 @lru_cache(maxsize=1024)

@@ -19,9 +19,6 @@ VERSION_TABLE = "crawlsched_version"
 #: The key of the advisory lock under which a PostgreSQL database is upgraded ("crawlsch" as a number).
 ADVISORY_LOCK = int.from_bytes(b"crawlsch", "big")
 
-#: Seconds for which an upgrade waits for another process that upgrades the same SQLite file.
-_PATIENCE = 60.0
-
 # Alembic's environment is global to the process: two threads must not run one at the same time.
 _alembic = threading.Lock()
 
@@ -88,8 +85,9 @@ def upgrade(url: str) -> str:
     """
     if _known(url) == head():
         return head()
+    # Another process may upgrade the same SQLite file.
     with (
-        closing(Database(url, busy_timeout=_PATIENCE, answer_within=None)) as database,
+        closing(Database(url, busy_timeout=60.0, answer_within=None)) as database,
         database.explained("upgraded"),
         database.writing() as connection,
     ):

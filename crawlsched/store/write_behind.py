@@ -16,10 +16,9 @@ logger = logging.getLogger("crawlsched.store")
 #: What is handed over at one moment: a batch for each store.
 Parts = Sequence[tuple[Store, Batch]]
 
-# Seconds from a first failure to the next attempt, and from one to the next at most.
+# Seconds from a first failure to the next attempt, and from one to the next at most. At the end a write that is under
+# way has as long as that.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
-# Seconds for which the end waits for a write that is under way.
-_LONGEST_ATTEMPT = 5.0
 
 
 class WriteBehind:
@@ -74,7 +73,7 @@ class WriteBehind:
             self._closing = True
             left = sum(len(batch) for parts in self._waiting for _, batch in parts)
             self._changed.notify_all()
-        self._thread.join(_LONGEST_ATTEMPT)
+        self._thread.join(_LONGEST_PAUSE)
         if not drained:
             logger.error(
                 "%d rows could not be written within %g s of the end and are lost: %s",

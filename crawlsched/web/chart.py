@@ -10,9 +10,6 @@ from crawlsched.web.html import Html, tag
 
 __all__ = ["Line", "chart"]
 
-_SIZE = 1000.0
-
-
 #: A line: its name, the class that gives its colour, and a value (None: none) for each place.
 Line = tuple[str, str, Sequence[float | None]]
 
@@ -66,9 +63,7 @@ def chart(
         [round(x(place), 5), say_place(place), *["–" if value is None else say_value(value) for value in values]]
         for place, *values in zip(places, *(values for _, _, values in lines), strict=True)
     ]
-    plot = tag(
-        "svg", drawn, viewBox=f"0 0 {_SIZE:g} {_SIZE:g}", preserveAspectRatio="none", width="100%", height="100%"
-    )
+    plot = tag("svg", drawn, viewBox="0 0 1 1", preserveAspectRatio="none", width="100%", height="100%")
     picture = tag(
         "svg",
         grid,
@@ -98,12 +93,12 @@ def _path(
         if value is None or not math.isfinite(value):
             pen = "M"
             continue
-        points.append(f"{_SIZE * x(place):.1f} {_SIZE * min(max(y(value), 0.0), 1.0):.1f}")
+        points.append(f"{x(place):.4f} {min(max(y(value), 0.0), 1.0):.4f}")
         steps.append(pen + points[-1])
         pen = "L"
     drawn = [tag("path", d="".join(steps), class_=f"line {style}")]
     if is_area and len(points) > 1:
         left, right = points[0].split()[0], points[-1].split()[0]
-        below = f"M{left} {_SIZE:g}L{'L'.join(points)}L{right} {_SIZE:g}Z"
+        below = f"M{left} 1L{'L'.join(points)}L{right} 1Z"
         drawn.insert(0, tag("path", d=below, class_=f"area {style}"))
     return drawn

@@ -26,11 +26,10 @@ from crawlsched.web.views.page import page
 from crawlsched.web.views.pages import pages
 from crawlsched.web.views.sources import sources
 from crawlsched.web.views.whatif import whatif
+from crawlsched.web.words import SHOWN
 
 __all__ = ["CollectionViews", "aside", "html_answer", "root_of"]
 
-# A view that takes longer is answered with a sentence; the page asks again until it is ready.
-_PATIENCE = 0.8
 # Seconds for which a view is shown again before it is made anew, and the same for views that take long.
 _VIEWS: dict[str, tuple[str, Callable[[Context], Html], float]] = {
     "": ("Overview", overview, 1.0),
@@ -44,7 +43,6 @@ _VIEWS: dict[str, tuple[str, Callable[[Context], Html], float]] = {
 _PLAIN = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")
 _MOST_KEPT = 64
 _MOST_CHANGES = 10_000
-_ATOM_ENTRIES = 100
 
 
 class CollectionViews:
@@ -85,8 +83,8 @@ class CollectionViews:
             self._made[key] = made, now
             for old in list(self._made)[:-_MOST_KEPT]:
                 del self._made[old]
-        done, _ = await asyncio.wait([made], timeout=_PATIENCE)
-        if not done:
+        done, _ = await asyncio.wait([made], timeout=0.8)
+        if not done:  # a sentence is shown until it is ready
             # Nothing is shown twice as long as it takes: the page asks again by itself.
             waiting = tag("main", tag("section", tag("p", "This is being computed …"), class_="panel waiting"))
             return self._answer(request, title, waiting, view=name, refresh=1)
@@ -130,7 +128,7 @@ class CollectionViews:
         address = str(request.url.with_query(None))
 
         def make() -> bytes:
-            return atom(Feed(store).newest(_ATOM_ENTRIES, diff=True), store.name, address, store.clock())
+            return atom(Feed(store).newest(SHOWN, diff=True), store.name, address, store.clock())
 
         return web.Response(body=await aside(self._threads, make), content_type="application/atom+xml", charset="utf-8")
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from crawlsched.web.vitals import Vitals, checks
+from crawlsched.web.words import SHOWN
 
 __all__ = ["CONTENT_TYPE", "metrics"]
-
-# The largest number of failing hosts that have lines of their own.
-_MOST_HOSTS = 100
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -66,7 +64,7 @@ def _add(families: dict[str, list[str]], collection: str, seen: Vitals) -> None:
         _sample(families, "gauge", "healthy", meaning, check.is_well, collection=collection, check=check.name)
     for state, n in (status.get("states") or {}).items():
         _sample(families, "gauge", "pages_by_state", "Known pages, by state.", n, collection=collection, state=state)
-    for host, known in list(seen.failing.items())[:_MOST_HOSTS]:
+    for host, known in list(seen.failing.items())[:SHOWN]:
         for state, n in known["pages"].items():
             meaning = "Pages of a host most of whose pages fail, by state."
             _sample(families, "gauge", "failing_host_pages", meaning, n, collection=collection, host=host, state=state)

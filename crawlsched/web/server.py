@@ -15,6 +15,7 @@ from aiohttp import web
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.settings.addresses import is_loopback
 from crawlsched.showing import in_words, without_secrets
+from crawlsched.slot_clock import DAY
 from crawlsched.web.collection_views import CollectionViews, aside, html_answer, root_of
 from crawlsched.web.html import document, tag
 from crawlsched.web.metrics import CONTENT_TYPE, metrics
@@ -99,7 +100,7 @@ class _Server:
             # With two slashes at its beginning it would be another site's.
             where = f"/{request.rel_url.raw_path.lstrip('/')}{'?' if rest else ''}{rest}"
             response = web.Response(status=303, headers={"Location": where})
-            response.set_cookie(_COOKIE, given, httponly=True, samesite="Strict", max_age=30 * 86_400)
+            response.set_cookie(_COOKIE, given, httponly=True, samesite="Strict", max_age=int(30 * DAY))
             return response
         bearer = request.headers.get("Authorization", "").removeprefix("Bearer ")
         if self._knows(bearer) or self._knows(request.cookies.get(_COOKIE, "")):

@@ -8,18 +8,15 @@ from typing import Any, NamedTuple
 from sqlalchemy import func, select
 
 from crawlsched.feed import Feed
+from crawlsched.slot_clock import DAY
 from crawlsched.store import Host, Store, models
-from crawlsched.store.lease import LeaseRow
+from crawlsched.store.lease import STALE_AFTER, LeaseRow
 from crawlsched.store.records import samples_since
 from crawlsched.wording import say_count, say_duration, say_share
 
 __all__ = ["Check", "Vitals", "checks", "of_pages", "say_failing", "slots_of", "vitals"]
 
-# Half of the time after which a crawl that sends nothing ends by itself.
-_LONGEST_SILENCE, _LONGEST_SLOTS = 30.0, 2.0
 _LONGEST_UNSAVED = 10.0
-# A pause by hand that lasts longer was forgotten.
-_LONGEST_PAUSE = 86_400.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +107,8 @@ def checks(
         found.append(_dispatching(status))
     if (paused_since := status.get("paused_since")) is not None:
         paused = max(seen.time - paused_since, 0.0)
-        found.append(Check("pause", paused <= _LONGEST_PAUSE, f"paused by hand for {say_duration(paused)}"))
+        # One that lasts longer was forgotten.
+        found.append(Check("pause", paused <= DAY, f"paused by hand for {say_duration(paused)}"))
     failing = [say_failing(host, known, seen.time) for host, known in seen.failing.items()]
     more = f" and {len(failing) - 5:,} more" if len(failing) > 5 else ""
     said = "; ".join(failing[:5]) + more if failing else "no host fails"
@@ -193,7 +191,8 @@ def _dispatching(status: dict[str, Any]) -> Check:
     if status.get("rests"):
         return Check("dispatching", True, "nothing goes out at this hour (CRAWLSCHED_BANDWIDTH)")
     silence = float(status.get("silence") or 0.0)
-    longest = max(_LONGEST_SILENCE, _LONGEST_SLOTS / float(status.get("bandwidth") or 1.0))
+    # Two slots are half of the time after which a crawl that sends nothing ends by itself.
+    longest = max(STALE_AFTER, 2.0 / float(status.get("bandwidth") or 1.0))
     said = (
         "requests go out as they should" if silence <= longest else f"nothing has gone out for {say_duration(silence)}"
     )

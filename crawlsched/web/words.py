@@ -10,8 +10,10 @@ from typing import Any
 from crawlsched.web.html import Html, tag
 from crawlsched.wording import say_duration, say_interval, say_share
 
-__all__ = ["BINDS", "ago", "clock", "duration", "moment", "noted", "number", "per_time", "share", "short"]
+__all__ = ["BINDS", "SHOWN", "ago", "clock", "duration", "moment", "noted", "number", "per_time", "share", "short"]
 
+#: Lines and rows of a view at most.
+SHOWN = 100
 #: What binds a page's next crawl, by the planner's name for it.
 BINDS = {
     "value": "what a crawl of it is worth",

@@ -82,7 +82,7 @@ def test_a_backup_is_of_one_moment_while_others_write(folder, tmp_path, monkeypa
         with database.writing() as connection:
             connection.exec_driver_sql(f"UPDATE collections SET changes_given = {done}")
 
-    monkeypatch.setattr(copying, "_PAGES_AT_ONCE", 5)
+    monkeypatch.setattr(copying, "ROWS_AT_ONCE", 5)
     copying.copy_file(Database(f"sqlite:///{tmp_path}/crawl.db", read_only=True), tmp_path / "copy.db", write)
     database.close()
     assert len(heard) > 3

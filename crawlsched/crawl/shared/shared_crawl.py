@@ -191,7 +191,7 @@ class SharedCrawl:
             return
         if rate != self._rate and rate > _LEAST_RATE:
             self._refresher.rate.slots.set_rate(rate, now)
-            self._refresher.rate.line.pace.set_rate(rate, now)
+            self._refresher.rate.pace.set_rate(rate, now)
         self._rate, self._rested = rate, rests
         if self._refresher.rate.on_rate is not None:
             self._refresher.rate.on_rate()

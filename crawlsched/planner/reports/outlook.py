@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.columns.blocks import blocks
@@ -15,7 +14,7 @@ from crawlsched.freshness import page_freshness
 from crawlsched.pages import ERROR, LIVE, NEW, REFUSED
 from crawlsched.planner.planner import Planner
 
-__all__ = ["MOST_COUNTED", "Outlook", "known_fresh", "prospects", "wanted"]
+__all__ = ["MOST_COUNTED", "Outlook", "known_fresh", "wanted"]
 
 # In these states a fresh copy is wanted. A page that is gone or moved has none.
 _WANTED = (NEW, LIVE, ERROR)
@@ -33,14 +32,6 @@ def known_fresh(planner: Planner, rows: Any, now: float) -> FloatArray:
     """Return how likely pages are known to be fresh: not at all while they fail, or have no copy."""
     fresh: FloatArray = np.where(planner.pages.state[rows] == LIVE, planner.values.fresh(rows, now), 0.0)
     return fresh
-
-
-def prospects(planner: Planner, pages: npt.NDArray[np.intp], now: float) -> tuple[FloatArray, FloatArray]:
-    """Return what the crawl of each page gains beyond the threshold (at least 0), and importance times freshness."""
-    columns = planner.pages
-    surplus = np.maximum(planner.crawl_values.value_at(pages, now) - planner.threshold, 0.0)
-    fresh = planner.values.fresh(pages, now) * columns.importance[pages]
-    return surplus, fresh
 
 
 # Crawl values at which sums are kept: for any importance, and from a moment after a crawl to years.

@@ -8,15 +8,14 @@ from crawlsched.feed import Change, Feed
 from crawlsched.web import words
 from crawlsched.web.html import Html, Node, link_to, tag
 from crawlsched.web.views import Context, choice, empty, section
+from crawlsched.web.words import SHOWN
 
 __all__ = ["change_line", "changes", "difference"]
-
-_SHOWN = 100
 
 
 def changes(context: Context) -> Html:
     """Return the middle of the page."""
-    found = Feed(context.store).newest(_SHOWN, diff=True)
+    found = Feed(context.store).newest(SHOWN, diff=True)
     links = choice({"Atom": "changes.atom", "JSONL": "changes.jsonl"})
     lines = [
         tag("li", change_line(change, context.now, is_short=False), difference(change.diff) if change.diff else None)

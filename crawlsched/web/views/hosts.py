@@ -9,10 +9,9 @@ from crawlsched.web import words
 from crawlsched.web.html import Html, Node, tag
 from crawlsched.web.views import Context, empty, section, table
 from crawlsched.web.vitals import say_failing
+from crawlsched.web.words import SHOWN
 
 __all__ = ["hosts"]
-
-_SHOWN = 200
 
 
 def hosts(context: Context) -> Html:
@@ -20,7 +19,7 @@ def hosts(context: Context) -> Html:
     now, store = context.now, context.store
     known = store.reader.hosts(notable_at=now)
     names = {host.host for host in known}
-    known += [host for host in store.reader.hosts(limit=_SHOWN) if host.host not in names]
+    known += [host for host in store.reader.hosts(limit=SHOWN) if host.host not in names]
 
     def held(host: object) -> int:
         rows = host.counts.get("withheld", {}).items()  # type: ignore[attr-defined]
@@ -28,7 +27,7 @@ def hosts(context: Context) -> Html:
 
     known.sort(key=lambda host: (not host.counts.get("failing"), -max(host.rest_until, now), -held(host), host.host))
     rows: list[list[Node]] = []
-    for host in known[:_SHOWN]:
+    for host in known[:SHOWN]:
         lying = [name for name, standing in standings(host.counts.get("validators", {})).items() if standing == "lying"]
         wrong, failing = len(host.counts.get("wrong_pages", ())), host.counts.get("failing")
         rows.append(
@@ -47,8 +46,8 @@ def hosts(context: Context) -> Html:
         return tag("main", section("Hosts", empty("Nothing was learned of any host yet.")))
     headings = [("host", ""), ("fails", ""), ("rests until", ""), ("Crawl-delay", "r"), ("held back", "r")]
     headings += [("wrong pages", "r w"), ("lying headers", "w"), ("robots.txt", "r w")]
-    n = store.reader.count_hosts() if len(known) > _SHOWN else 0
-    note = f"The first {_SHOWN} of {n:,} hosts that something was learned about." if n else None
+    n = store.reader.count_hosts() if len(known) > SHOWN else 0
+    note = f"The first {SHOWN} of {n:,} hosts that something was learned about." if n else None
     return tag("main", section("Hosts", tag("p", note, class_="faint") if note else None, table(headings, rows)))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from crawlsched.feed import Feed
+from crawlsched.slot_clock import DAY
 from crawlsched.store import Store
 from crawlsched.store.records import joined, samples_since
 from crawlsched.web import words
@@ -17,9 +18,8 @@ from crawlsched.web.vitals import Vitals, checks, of_pages, slots_of, vitals
 
 __all__ = ["collections", "overview"]
 
-_SPANS = {"1h": 3600.0, "24h": 86_400.0, "7d": 7 * 86_400.0, "90d": 90 * 86_400.0}
+_SPANS = {"1h": 3600.0, "24h": DAY, "7d": 7 * DAY, "90d": 90 * DAY}
 _MOST_POINTS = 360
-_NEWEST = 12
 # Seconds between two samples of one crawl; and the least seconds from which counts are scaled to an hour.
 _LONGEST_GAP, _SHORTEST = 300.0, 30.0
 
@@ -131,7 +131,7 @@ def _charts(rows: list[dict[str, Any]], span: str) -> list[Html]:
 
 def _changes(context: Context) -> Html:
     links = choice({"all": "changes", "Atom": "changes.atom", "JSONL": "changes.jsonl"})
-    lines = [change_line(change, context.now) for change in Feed(context.store).newest(_NEWEST)]
+    lines = [change_line(change, context.now) for change in Feed(context.store).newest(12)]
     return section("Newest changes", listed(lines, "None yet."), more=links)
 
 

@@ -10,16 +10,14 @@ from crawlsched.web.html import Html, Node, link_to, tag
 from crawlsched.web.views import Context, card, columns, empty, listed, section, table
 from crawlsched.web.views.changes import difference
 from crawlsched.web.views.sources import source_link, trust_bar
+from crawlsched.web.words import SHOWN
 
 __all__ = ["page"]
-
-_VISITS = 60
-_LINES = 80
 
 
 def page(context: Context) -> Html:
     """Return the middle of the page."""
-    report = context.reports["why"](context.query.get("url", ""), _VISITS)
+    report = context.reports["why"](context.query.get("url", ""), SHOWN)
     return tag("main", *[_of(context, one) for one in (report, *report["variants"])])
 
 
@@ -96,7 +94,7 @@ def _difference(context: Context, report: dict[str, Any]) -> Html | None:
     kept = context.store.reader.text_of(report["page"])
     if kept is None or kept.before is None:
         return None
-    lines = differences(kept.before, kept.text)[:_LINES] or ["(nothing that is kept of them differs)"]
+    lines = differences(kept.before, kept.text)[:SHOWN] or ["(nothing that is kept of them differs)"]
     return section("What changed last", difference(lines), more=words.moment(kept.seen_at, report["time"]))
 
 

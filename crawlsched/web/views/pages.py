@@ -14,10 +14,10 @@ from crawlsched.store.rows import own
 from crawlsched.web import words
 from crawlsched.web.html import Html, Node, tag
 from crawlsched.web.views import Context, choice, empty, section, table
+from crawlsched.web.words import SHOWN
 
 __all__ = ["pages"]
 
-_AT_ONCE, _FOUND = 50, 200
 _COLUMNS = ("url", "state", "crawled_at", "n_crawls", "n_changes", "change_rate", "expected_freshness")
 _page = models.pages.c
 _WANTED = select(_page.page, *[TABLES["pages"][name].column.label(name) for name in _COLUMNS])
@@ -56,13 +56,13 @@ def _ordered(context: Context, name: str) -> list[Node]:
     offset = _offset(context.query.get("from", ""))
     _, heading, value, order, condition = ORDERS[name]
     ranked = _WANTED.add_columns(value.label("value")).where(condition).order_by(order, _page.page)
-    rows = _rows(context.store, ranked.offset(offset).limit(_AT_ONCE))
+    rows = _rows(context.store, ranked.offset(offset).limit(SHOWN))
     if not rows:
         return [empty("Every change was delivered." if name == "undelivered" else "There is none.")]
     values = {row["page"]: _value(name, row["value"], context.now) for row in rows}
-    starts = {"before": max(offset - _AT_ONCE, 0)} if offset > 0 else {}
-    if len(rows) == _AT_ONCE:
-        starts["more"] = offset + _AT_ONCE
+    starts = {"before": max(offset - SHOWN, 0)} if offset > 0 else {}
+    if len(rows) == SHOWN:
+        starts["more"] = offset + SHOWN
     pager = choice({word: f"pages?order={name}&from={start}" for word, start in starts.items()}, style="pager")
     # The number of changes found has a column of its own.
     shown = None if name == "changing" else heading
@@ -82,11 +82,11 @@ def _offset(text: str) -> int:
 
 
 def _searched(context: Context, text: str) -> list[Node]:
-    rows = _containing(context.store, text, _FOUND + 1)
+    rows = _containing(context.store, text, SHOWN + 1)
     if not rows:
         return [empty("No page like this was found.")]
-    more = empty("There are more; name more of the URL.") if len(rows) > _FOUND else None
-    return [_table(rows[:_FOUND], context.now, None, {}), more]
+    more = empty("There are more; name more of the URL.") if len(rows) > SHOWN else None
+    return [_table(rows[:SHOWN], context.now, None, {}), more]
 
 
 def _table(rows: list[dict[str, Any]], now: float, heading: str | None, values: dict[int, Node]) -> Html:

@@ -7,11 +7,10 @@ from typing import Any
 from crawlsched.web import words
 from crawlsched.web.html import Html, Node, link_to, tag
 from crawlsched.web.views import Context, empty, section, table
+from crawlsched.web.words import SHOWN
 from crawlsched.wording import say_trust
 
 __all__ = ["source_link", "sources", "trust_bar"]
-
-_SHOWN = 200
 
 
 def sources(context: Context) -> Html:
@@ -28,7 +27,7 @@ def sources(context: Context) -> Html:
             words.moment(source["polled_at"], now),
             ", ".join(f"{kind} {n}" for kind, n in source["problems"].items()) or "–",
         ]
-        for source in report["sources"][:_SHOWN]
+        for source in report["sources"][:SHOWN]
     ]
     if not rows:
         return tag("main", section("Sources", empty("No source of announcements is known yet.")))

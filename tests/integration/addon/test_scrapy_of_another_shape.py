@@ -39,7 +39,6 @@ def test_a_downloader_without_slots_and_handlers_loses_no_page(site, tmp_path):
 @pytest.mark.parametrize(
     ("ask", "without"),
     [
-        (scrapy_versions.under_way, None),
         (scrapy_versions.is_closing, False),
         (scrapy_versions.wake, None),
         (scrapy_versions.download_handlers, None),

@@ -56,7 +56,7 @@ async def watch(self):
     refresher = Refresher.of(self.crawler)
     with open("watched.txt", "w") as file:
         while True:
-            print(json.dumps([len(refresher.rate.line), refresher.visits.dispatched]), file=file, flush=True)
+            print(json.dumps([refresher.rate.n_waiting, refresher.visits.dispatched]), file=file, flush=True)
             await asyncio.sleep(0.02)
 """
 

@@ -205,19 +205,28 @@ def test_a_callback_that_closes_the_spider_has_finished_with_its_page(site, tmp_
     assert seen.count(urls[2]) == 1, seen
 
 
-COUNTS = """
-self.page += 1
-if self.page < 5:
-    yield response.follow(f"/list/{self.page}")
+FED = """
+@classmethod
+def from_crawler(cls, crawler, *args, **kwargs):
+    spider = super().from_crawler(crawler, *args, **kwargs)
+    crawler.signals.connect(spider.idle, scrapy.signals.spider_idle)
+    return spider
+
+def idle(self):
+    self.n_idle += 1
+    if self.n_idle == 2:
+        self.crawler.engine.crawl(scrapy.Request(self.start_urls[0] + "fed"))
+    raise scrapy.exceptions.DontCloseSpider
+
+n_idle = 0
 """
 
 
-def test_a_start_page_that_leads_to_nothing_is_named_once(site, tmp_path):
-    """A counter in the spider stands still where known pages call nothing back; the first run has nothing to say."""
+def test_a_spider_that_is_fed_when_it_is_idle_is_asked_again(site, tmp_path):
+    """Its queue was empty the first time."""
     site.default = lambda request: f"<p>{request.path}</p>"
-    project = Project(tmp_path, spider([site.url("/list/0")], COUNTS, also="page = 0"), one_pass=True)
-    logs = [project.run().log, project.run().log, project.run(callback_on_unchanged=True).log]
-    assert [log.count("asked for nothing but known pages") for log in logs] == [0, 1, 0]
+    fed = spider([site.url("/")], before="import scrapy.signals", also=FED)
+    Project(tmp_path, fed).run_until(lambda: site.visits("/fed"))
 
 
 def test_a_crawl_by_post_that_is_stopped_again_and_again_goes_on(site, tmp_path):

@@ -117,7 +117,7 @@ def test_a_value_of_the_wrong_kind_costs_its_row(sqlite_url, caplog, damage):
 
 def test_a_locked_file_is_said_to_be_locked(sqlite_url, monkeypatch):
     """Another process holds it exclusively: after a few seconds the sentence says so."""
-    monkeypatch.setattr("crawlsched.store.database.BUSY_TIMEOUT", 0.3)
+    monkeypatch.setitem(Database.__init__.__kwdefaults__, "busy_timeout", 0.3)
     Store.open(sqlite_url, "spider").close()
     with (
         locked(sqlite_url, "DELETE", "EXCLUSIVE"),

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from sqlalchemy import event
 
 from crawlsched.store import Batch, Store, WriteBehind
+from crawlsched.store.database import Database
 from tests.integration.store.locks import locked
 from tests.rows import NOW, new_pages, observation
 from tests.waiting import wait_until
@@ -72,7 +73,7 @@ def test_batches_written_together_leave_what_they_leave_one_by_one(sqlite_store,
 
 def test_a_lock_of_another_process_is_waited_out(sqlite_url, monkeypatch, caplog):
     """Handing over takes no time meanwhile; one line in the log when it begins, one at its end, everything written."""
-    monkeypatch.setattr("crawlsched.store.database.BUSY_TIMEOUT", 0.1)
+    monkeypatch.setitem(Database.__init__.__kwdefaults__, "busy_timeout", 0.1)
     store = Store.open(sqlite_url, "spider")
     writer = WriteBehind()
     with locked(store.database.text):

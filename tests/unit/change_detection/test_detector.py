@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from crawlsched.change_detection.blocks import PageBlocks, page_blocks
 from crawlsched.change_detection.detector import Detector, Finding
-from crawlsched.change_detection.limits import LONGEST_SHOWN, MOST_BLOCKS, MOST_COMPARED
+from crawlsched.change_detection.limits import LONGEST_NAME, MOST_BLOCKS, MOST_COMPARED
 from crawlsched.change_detection.shared_texts import SharedTexts
 from crawlsched.change_detection.template_noise import TemplateNoise
 from crawlsched.change_detection.trace import Trace, differences, token_runs
@@ -354,7 +354,7 @@ def test_of_a_long_text_is_shown_what_differs_and_what_is_around_it() -> None:
     seen = site.page(0, " ".join([*words[:50], "another", *words[51:]]))
     site.visit(seen)
     ((_, was, says),) = seen.trace.changes
-    assert (len(was), len(says)) == (LONGEST_SHOWN, LONGEST_SHOWN)
+    assert (len(was), len(says)) == (LONGEST_NAME, LONGEST_NAME)
     assert was.startswith("w45 w46 w47 w48 w49 w50 ")
     assert says.startswith("w45 w46 w47 w48 w49 another ")
 

@@ -18,6 +18,6 @@ def test_it_is_counted_and_said_once(caplog: pytest.LogCaptureFixture) -> None:
     assert "CRAWLSCHED_WITHHOLD = {'flapping': False}" in caplog.text
     row = withheld.of("example.com")["flapping"]
     assert (row["n"], row["since"], row["last_at"]) == (30, 0.0, 29.0)
-    assert [url for url, _ in row["urls"]] == [f"https://example.com/{number}" for number in range(29, 9, -1)]
+    assert [url for url, _ in row["urls"]] == [f"https://example.com/{number}" for number in range(29, 13, -1)]
     assert withheld.take_unwritten() == {"example.com"}
     assert withheld.take_unwritten() == set()

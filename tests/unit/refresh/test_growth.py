@@ -88,6 +88,5 @@ def test_what_is_remembered_has_a_bound() -> None:
             growth.visited(url, b"", is_first=True)
         growth.look(second + 1.0)
     kept = [growth._contents, growth._first_copies, *(each.places for each in growth._rounds)]
-    kept += [rests for each in growth._rounds for rests in (each.rests, each.with_parameter)]
     assert max(map(len, kept)) <= 10_000
     assert len(growth._rounds) == 10

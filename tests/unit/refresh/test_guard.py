@@ -1,13 +1,19 @@
 """The guard, the watchdog and the pace: no exception ends anything in silence, no second has more than its share."""
 
+import itertools
 from itertools import pairwise
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from twisted.internet import task
+from twisted.internet.defer import Deferred
 
+from crawlsched.addon import sending
+from crawlsched.addon.sending import Gate
 from crawlsched.crawl.guard import Guard, Watchdog
-from crawlsched.crawl.pacing import Line, Pace
+from crawlsched.crawl.pacing import Pace
 from crawlsched.exceptions import StoreError
 from tests.inputs import tries
 from tests.site import most_in_a_second
@@ -67,8 +73,8 @@ def test_what_is_hopeless_ends_the_crawl_with_a_sentence(error: Exception, after
 
 
 def test_the_watchdog_barks_after_a_minute_of_silence() -> None:
-    """Where slots are rarer than that, after three of them."""
-    for distance, expected in ((0.1, 60.0), (100.0, 300.0)):
+    """Where slots are rarer than that, after four of them."""
+    for distance, expected in ((0.1, 60.0), (100.0, 400.0)):
         dog, now = Watchdog(0.0), 0.0
         while dog.look(now, dispatched=3, may=True, distance=distance) is None:
             now += 2.0
@@ -86,19 +92,28 @@ def test_the_watchdog_rests(quiet: str) -> None:
 
 
 def simulated(rate: float, arrivals: list[tuple[float, str, float]]) -> list[tuple[float, str]]:
-    """Let requests come and go as `PacedHandlers` does; return when each was sent, and to which host."""
-    line: Line[str] = Line(Pace(rate))
-    sent: list[tuple[float, str]] = []
-    waiting, now = sorted(arrivals), 0.0
-    while waiting or len(line):
-        while waiting and waiting[0][0] <= now:
-            _, host, distance = waiting.pop(0)
-            line.join(host, host, distance)
-        while (host := line.leave(now)) is not None:
-            sent.append((now, host))
-        coming = [waiting[0][0]] if waiting else []
+    """Let requests come to a gate, in a time of its own; return when each passed, and to which host."""
+    clock, sent = task.Clock(), list[tuple[float, str]]()
+    timers = itertools.count()
+
+    def late(seconds: float) -> Deferred[None]:
         # A timer of a real event loop comes up to a millisecond late.
-        now = max(now + 1e-6, min([line.next_time(now) + 0.001 * (len(sent) % 2), *coming]))
+        return task.deferLater(clock, seconds + 0.001 * (next(timers) % 2), lambda: None)
+
+    async def send(host: str, distance: float) -> None:
+        await gate.passes(host, distance)
+        sent.append((clock.seconds(), host))
+
+    crawl_rate = SimpleNamespace(pace=Pace(rate), n_waiting=0)
+    gate = Gate(crawl_rate, clock.seconds, lambda: False, lambda: False)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sending, "wait", late)
+        patched.setattr(sending, "maybe_deferred_to_future", lambda deferred: deferred)
+        for at, host, distance in sorted(arrivals):
+            clock.callLater(at, lambda *request: Deferred.fromCoroutine(send(*request)), host, distance)
+        while clock.calls:
+            clock.advance(max(clock.calls[0].getTime() - clock.seconds(), 1e-9))
+    assert crawl_rate.n_waiting == 0
     return sent
 
 
@@ -139,17 +154,3 @@ def test_the_rate_can_change_while_others_wait() -> None:
     assert pace.next_time(1.0) > 40.0
     pace.set_rate(20.0, 1.0)
     assert pace.next_time(1.0) < 1.05
-
-
-def test_it_is_behind_while_much_waits_for_the_pace_and_not_for_a_host() -> None:
-    """At twenty a second three may wait; a host's own delay is in nobody's way."""
-    line: Line[int] = Line(Pace(20.0))
-    for number in range(9):
-        line.join(number, "slow", 5.0)
-    line.leave(0.0)
-    assert not line.is_behind(0.1)
-    for number in range(4):
-        line.join(number, f"quick{number}")
-    assert line.is_behind(0.1)
-    line.leave(0.1)
-    assert not line.is_behind(0.1)

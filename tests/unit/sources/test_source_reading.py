@@ -75,10 +75,10 @@ def test_pages_of_another_host_count_if_its_robots_txt_names_the_sitemap(store: 
     url = "http://b.example/page"
     refused = _read(store, "2026-11-20", "2026-11-21", url=url)
     assert refused.pages.size == 0
-    assert [(problem.kind, problem.count) for problem in refused.problems] == [("other-host", 1)]
+    assert [(problem.kind, problem.count) for problem in refused.document.problems] == [("other-host", 1)]
     taken = _read(store, "2026-11-20", "2026-11-21", hosts=("b.example",), url=url)
     assert taken.announced.tolist() == [True]
-    assert not taken.problems
+    assert not taken.document.problems
 
 
 def test_the_later_date_of_two_spellings_counts_in_whatever_order_they_stand(store: Store) -> None:
@@ -114,7 +114,9 @@ def test_an_entry_that_the_fingerprinter_refuses_costs_no_other(store: Store) ->
     body = "<urlset><url><loc>http://a.example/odd</loc></url><url><loc>http://a.example/1</loc></url></urlset>"
     read = _read_body(store, PageIndex(), body, name)
     assert [page.url for page, _ in read.unknown] == ["http://a.example/1"]
-    assert [(problem.kind, problem.example) for problem in read.problems] == [("bad-url", "http://a.example/odd")]
+    assert [(problem.kind, problem.example) for problem in read.document.problems] == [
+        ("bad-url", "http://a.example/odd")
+    ]
 
 
 @pytest.mark.parametrize("parameters", ["?utm_source=rss&utm_medium=feed", "?fbclid=1", "?amp;utm_id=3"])

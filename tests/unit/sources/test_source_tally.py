@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from crawlsched.change_signals import SitemapDocument
 from crawlsched.crawl.source_quality import tallied
 from crawlsched.crawl.source_reading import SourceRead
 
@@ -11,7 +12,13 @@ NOON = 1_790_000_000.0 // 86_400 * 86_400 + 43_200
 
 
 def _read(lastmod: list[float], announced: list[bool]) -> SourceRead:
-    return SourceRead(b"", pages=np.arange(len(lastmod)), announced=np.array(announced), lastmod=list(lastmod))
+    return SourceRead(
+        b"",
+        SitemapDocument("http://a/", "urlset"),
+        pages=np.arange(len(lastmod)),
+        announced=np.array(announced),
+        lastmod=list(lastmod),
+    )
 
 
 def test_announcements_are_counted() -> None:

@@ -1,6 +1,8 @@
-"""Sources: polled when their time has come, once."""
+"""Sources: polled when their time has come, once; sooner while they bring news."""
 
-from crawlsched.crawl.sources import Sources
+import pytest
+
+from crawlsched.crawl.sources import Sources, shortest_interval
 from crawlsched.store import Source
 
 
@@ -12,28 +14,58 @@ def test_two_spellings_of_one_url_are_one_source() -> None:
         assert sources.add("sitemap", spelling, "a.example", now=0.0) is None
         assert sources.number("sitemap", spelling) == first.source
     assert sources.number("sitemap", "http://a.example/S.xml?b=2&a=~1") is None
-    assert sources.mark_due(now=1.0) == 1
+    assert sources.n_due(1.0) == 1
 
 
 def test_a_due_source_waits_once_and_goes_when_its_host_may_be_asked() -> None:
     """A busy host keeps it in line."""
     sources = Sources(3600.0)
     sources.add("sitemap", "http://a/s.xml", "a", now=0.0)
-    sources.mark_due(now=1.0)
-    assert sources.mark_due(now=2.0) == 1
-    assert sources.next_due(lambda source: False) is None
-    assert sources.next_due(lambda source: True) == 0
-    assert sources.next_due(lambda source: True) is None
+    assert sources.next_due(1.0, lambda source: False) is None
+    assert sources.n_due(2.0) == 1
+    assert sources.next_due(2.0, lambda source: True) == 0
+    assert sources.next_due(2.0, lambda source: True) is None
 
 
-def test_errors_make_the_next_poll_later_until_one_succeeds() -> None:
-    """Two hours, four hours, and after a success one again."""
+def test_a_source_is_polled_sooner_while_it_brings_news_and_ever_more_rarely_while_it_does_not() -> None:
+    """From what all sources can have on; twice as late at most each time, an error counts, too; at least each day."""
     sources = Sources(3600.0)
     sources.add("sitemap", "http://a/s.xml", "a", now=0.0)
     waits = []
-    for ok in (False, False, True):
-        waits.append(sources.polled(0, now=0.0, ok=ok).next_poll_at)
-    assert waits == [7200.0, 14400.0, 3600.0]
+    for has_news in (True, False, False, False, True, True, True, True, *[False] * 12):
+        waits.append(sources.polled(0, 0.0, 60.0, has_news=has_news).next_poll_at)
+    assert waits[:8] == [60.0, 120.0, 240.0, 480.0, 240.0, 120.0, 60.0, 60.0]
+    assert waits[-2:] == [86_400.0, 86_400.0]
+    again = Sources(3600.0)
+    again.load(list(sources))
+    assert again.polled(0, 0.0, 60.0, has_news=True).next_poll_at == 43_200.0
+
+
+def test_a_sitemap_whose_index_states_dates_waits_for_another_date() -> None:
+    """Unless its own polls find that the index has missed changes."""
+    sources = Sources(3600.0)
+    for url in ("http://a/index.xml", "http://a/dated.xml"):
+        sources.add("sitemap", url, "a", now=0.0, parent=0)
+    sources.describe(1, listed_lastmod=100.0)
+    waits = [sources.polled(1, 0.0, 60.0, has_news=has_news).next_poll_at for has_news in (False, True, True)]
+    assert waits == [86_400.0, 43_200.0, 21_600.0]
+
+
+@pytest.mark.parametrize(
+    ("longest", "n_pages", "n_sources", "bandwidth", "seconds"),
+    [
+        (3600.0, 1_200, 1, 10.0, 6.0),  # a twentieth of a round
+        (3600.0, 120, 60, 10.0, 120.0),  # sixty sources in two minutes: a twentieth of 1,200 crawls
+        (2.0, 1_200, 1, 10.0, 2.0),  # what the settings say
+        (3600.0, 10**6, 1, 10.0, 3600.0),
+        (3600.0, 120, 1, 0.0, 3600.0),
+    ],
+)
+def test_polls_take_a_twentieth_of_the_bandwidth(
+    longest: float, n_pages: int, n_sources: int, bandwidth: float, seconds: float
+) -> None:
+    """And no source is read more often than 20 times while each page is crawled once."""
+    assert shortest_interval(longest, n_pages, n_sources, bandwidth) == pytest.approx(seconds)
 
 
 def test_a_source_that_was_asked_for_in_between_is_not_polled_twice() -> None:
@@ -41,10 +73,10 @@ def test_a_source_that_was_asked_for_in_between_is_not_polled_twice() -> None:
     sources = Sources(3600.0)
     sources.load([Source(0, "sitemap", "http://a/s.xml", "a", next_poll_at=100.0)])
     sources.poll(0)
-    assert sources.next_due(lambda source: True) == 0
-    sources.polled(0, now=50.0, ok=True)
-    assert sources.mark_due(now=3649.0) == 0
-    assert sources.mark_due(now=3650.0) == 1
+    assert sources.next_due(0.0, lambda source: True) == 0
+    sources.polled(0, 50.0, 3600.0)
+    assert sources.n_due(3649.0) == 0
+    assert sources.n_due(3650.0) == 1
 
 
 def test_a_host_with_many_sitemaps_holds_up_no_other() -> None:
@@ -54,16 +86,16 @@ def test_a_host_with_many_sitemaps_holds_up_no_other() -> None:
         sources.add("sitemap", f"http://many/{number}.xml", "many", now=0.0)
     for number in range(2):
         sources.add("sitemap", f"http://few/{number}.xml", "few", now=0.0)
-    assert sources.mark_due(now=0.0) == 1002
+    assert sources.n_due(0.0) == 1002
 
     def is_few(source: Source) -> bool:
         asked.append(source.host)
         return source.host == "few"
 
-    assert [sources.next_due(lambda source: True) for _ in range(4)] == [0, 1000, 1, 1001]
+    assert [sources.next_due(0.0, lambda source: True) for _ in range(4)] == [0, 1000, 1, 1001]
     sources.poll(1000)
-    assert sources.next_due(is_few) == 1000
-    assert sources.next_due(is_few) is None
+    assert sources.next_due(0.0, is_few) == 1000
+    assert sources.next_due(0.0, is_few) is None
     assert len(asked) == 3
 
 
@@ -101,29 +133,15 @@ def test_a_source_that_nobody_names_any_more_is_asked_no_more_until_it_is_named_
     sources = Sources(3600.0)
     for number, name in enumerate(("index", "listed", "other")):
         sources.add("sitemap", f"http://a/{name}.xml", "a", now=0.0, parent=0 if name == "listed" else None)
-        sources.polled(number, now=0.0, ok=True, fingerprint=b"x")
-    sources.mark_due(now=4000.0)
+        sources.polled(number, 0.0, 3600.0, fingerprint=b"x")
+    sources.n_due(4000.0)
     assert [row.source for row in sources.leave(0)] == [0, 1]
-    sources.polled(0, now=4001.0, ok=True)
+    sources.polled(0, 4001.0, 3600.0)
     sources.poll(1)
-    assert sources.next_due(lambda source: True) == 2
-    assert sources.mark_due(now=1e9) == 0
+    assert sources.next_due(4001.0, lambda source: True) == 2
+    assert sources.n_due(1e9) == 0
     loaded = Sources(3600.0)
     loaded.load(sources)
     assert loaded.add("sitemap", "http://a/index.xml", "a", now=5000.0) is not None
-    assert loaded.mark_due(now=5000.0) == 2
+    assert loaded.n_due(5000.0) == 2
     assert loaded[0].fingerprint is None  # so that it is read, and what it lists is named again
-
-
-def test_a_sitemap_is_skipped_while_the_date_in_its_index_proves_true() -> None:
-    """Until the index states another; a date that has missed a change is not believed, and without one none is."""
-    sources, skipped = Sources(3600.0), []
-    index = sources.add("sitemap", "http://a/index.xml", "a", now=0.0).source
-    dated, undated = (sources.add("sitemap", f"http://a/{n}.xml", "a", now=0.0, parent=index).source for n in range(2))
-    for date, brought in ((100.0, None), *((100.0, n % 2 == 0) for n in range(4)), (200.0, None), (200.0, True)):
-        sources.describe(dated, listed_lastmod=date)
-        for child in (dated, undated) if brought is not None else ():
-            sources.read(child, brought=brought)
-        skipped.append(sources.may_skip(dated))
-        assert not sources.may_skip(undated)
-    assert skipped == [False, True, True, False, False, False, True]

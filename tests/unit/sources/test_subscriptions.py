@@ -1,4 +1,7 @@
-"""Subscriptions to hubs: discovered in feeds, asked for, confirmed, renewed in time, ended."""
+"""Subscriptions to hubs, as they are discovered in feeds."""
+
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -34,33 +37,21 @@ def test_link_headers_name_hubs_in_every_way_of_writing_them() -> None:
     assert linked_hubs(["</next>; rel=next", "nonsense", "<http://[>; rel=hub"], FEED) == Hubs()
 
 
-def test_a_subscription_is_renewed_before_it_ends_and_asked_for_again_where_it_failed() -> None:
-    """At four fifths of the lease; an hour after no answer; a day after a refusal."""
-    new = Subscription(HUB, FEED)
-    asked = new.ask(100.0)
-    assert [asked.is_due(now) for now in (100.0, 3_699.0, 3_700.0)] == [False, False, True]
-    held = asked.confirm(FEED, 1_000.0, 200.0)
-    assert [held.is_due(now) for now in (200.0, 999.0, 1_000.0)] == [False, False, True]
-    refused = asked.refuse(100.0)
-    assert [refused.is_due(now) for now in (86_499.0, 86_500.0)] == [False, True]
-    assert not Subscription(None, FEED).is_due(0.0)
-
-
-def test_a_lease_of_any_length_is_renewed_at_some_time() -> None:
-    """None, nothing and for ever: from a minute to a year."""
-    asked = Subscription(HUB, FEED).ask(0.0)
-    leases = [asked.confirm(FEED, lease, 0.0).lease for lease in (None, 0.0, 1e30)]
-    assert leases == [864_000.0, 60.0, 31_536_000.0]
-
-
-def test_what_was_discovered_is_kept_until_it_is_another() -> None:
+def test_what_was_discovered_is_kept_until_it_is_another_and_its_hub_is_asked_once_a_day() -> None:
     """Another hub or name is another subscription; a reading that says the same changes nothing."""
     quality = discovered({"announced": 5}, Hubs([HUB], None), FEED)
-    held = kept(quality, Subscription(**quality["websub"]).ask(0.0).confirm(FEED, 60.0, 1.0))
+    held = kept(quality, replace(subscription_of(_feed(quality)), asked_at=5.0))
     assert discovered(held, Hubs([HUB], None), FEED) == held
     assert discovered({}, Hubs(), FEED) == {}
-    source = Source(0, "sitemap", FEED, "a.example", quality=discovered(held, Hubs([HUB], f"{FEED}/"), FEED))
-    assert subscription_of(source) == Subscription(HUB, f"{FEED}/")
+    assert [subscription_of(_feed(held)).is_due(now) for now in (5.0, 86_404.0, 86_405.0)] == [False, False, True]
+    renamed = subscription_of(_feed(discovered(held, Hubs([HUB], f"{FEED}/"), FEED)))
+    assert renamed == Subscription(HUB, f"{FEED}/")
+    assert renamed.is_due(86_400.0)
+    assert not Subscription(None, FEED).is_due(86_400.0)
+
+
+def _feed(quality: dict[str, Any]) -> Source:
+    return Source(0, "sitemap", FEED, "a.example", quality=quality)
 
 
 @pytest.mark.parametrize(
