@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from datetime import timedelta
+from sys import float_info
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.columns.blocks import blocks
-from crawlsched.columns.numerics import LONGEST, SHORTEST, SMALLEST, TINY
+from crawlsched.columns.numerics import LONGEST, SHORTEST, TINY
 from crawlsched.estimators.estimator import Columns, Estimator
 from crawlsched.estimators.log_weights import (
     decoded,
@@ -348,7 +349,7 @@ class Posterior(Estimator):
             relative += np.log(self.rates) - self.rates * min(time_since_modified, LONGEST)
         elif changed:
             expected += evidence
-            np.maximum(expected, SMALLEST, out=expected)
+            np.maximum(expected, float_info.min, out=expected)
             np.negative(expected, out=expected)
             np.expm1(expected, out=expected)
             np.negative(expected, out=expected)

@@ -1,13 +1,13 @@
 """Estimators of Cho and Garcia-Molina from counts of visits and changes, with and without dates of changes."""
 
 import math
+from sys import float_info
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
-from crawlsched.columns.numerics import SMALLEST
 from crawlsched.estimators.estimator import Columns, Estimator
 from crawlsched.estimators.observations import Observations
 
@@ -278,7 +278,7 @@ def bias_reduced_moments(frequency_ratio: npt.ArrayLike, n_visits: int) -> tuple
     kept = np.arange(n_visits + 1)
     # log of the binomial coefficients, in a form that does not overflow
     choose = np.array([math.lgamma(n_visits + 1) - math.lgamma(k + 1) - math.lgamma(n_visits - k + 1) for k in kept])
-    found = np.maximum(-np.expm1(-ratio), SMALLEST)[..., np.newaxis]
+    found = np.maximum(-np.expm1(-ratio), float_info.min)[..., np.newaxis]
     chances = np.exp(choose + (n_visits - kept) * np.log(found) - kept * ratio[..., np.newaxis])
     estimates = -np.log((kept + 0.5) / (n_visits + 0.5))
     mean = (chances * estimates).sum(axis=-1)
