@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import re
 from dataclasses import dataclass
-from hashlib import blake2b
 from urllib.parse import urlsplit
 
 from scrapy import Request
@@ -40,7 +39,7 @@ class _Copy:
     url: str
     read_at: float
     max_age: float
-    digest: bytes
+    hash: int
     n_requests: int = 0
     n_again: int = 0
 
@@ -59,7 +58,7 @@ class RobotsFiles:
         """Scrapy has asked for a robots.txt the first time, and followed redirects; None: there was no answer."""
         url = request.meta.get("redirect_urls", [request.url])[0]
         body, seconds = (b"", _LONGEST) if response is None else (response.body, _seconds(response))
-        self._copies[urlsplit(url).netloc] = _Copy(url, self._refresher.clock(), seconds, _digest(body))
+        self._copies[urlsplit(url).netloc] = _Copy(url, self._refresher.clock(), seconds, hash(body))
 
     def refused(self, request: Request) -> None:
         """A page was not asked for, since the robots.txt of its host forbids it."""
@@ -102,10 +101,10 @@ class RobotsFiles:
             logger.info("%s answers with %d, and what it said before stays in force.", copy.url, response.status)
             return
         copy.max_age = _seconds(response)
-        if (digest := _digest(response.body)) == copy.digest:
+        if (digest := hash(response.body)) == copy.hash:
             return
         logger.info("%s has changed.", copy.url)
-        copy.digest = digest
+        copy.hash = digest
         self._forbidding.discard(netloc)
         parser = load_object(self._crawler.settings["ROBOTSTXT_PARSER"]).from_crawler(self._crawler, response.body)
         put_robots(self._crawler, netloc, parser)
@@ -124,10 +123,6 @@ class RobotsFiles:
             *robots_facts(robotparser, user_agent),
             self._refresher.clock(),
         )
-
-
-def _digest(body: bytes) -> bytes:
-    return blake2b(body, digest_size=8).digest()
 
 
 def _seconds(response: Response) -> float:

@@ -33,6 +33,7 @@ from crawlsched.change_signals.collected import Limits
 from crawlsched.crawl.commands import obey_waiting
 from crawlsched.crawl.deliveries import Delivery
 from crawlsched.crawl.fingerprints import fingerprints
+from crawlsched.crawl.guard import PATIENCE
 from crawlsched.crawl.page_requests import AdmissionResult, PageRequest
 from crawlsched.crawl.pings import signal
 from crawlsched.crawl.refresher import Refresher
@@ -55,14 +56,14 @@ from crawlsched.showing import in_words
 from crawlsched.slot_clock import SlotClock
 from crawlsched.store import Outcome, PageFacts
 
-__all__ = ["FALLBACK_SCHEDULER", "Scheduler"]
+__all__ = ["FALLBACK_SCHEDULER", "LOOK_INTERVAL", "Scheduler"]
 
 logger = logging.getLogger(__name__)
 
 #: A setting that the add-on makes of Scrapy's: the scheduler for requests that are no pages.
 FALLBACK_SCHEDULER = "SCHEDULER_BEFORE_CRAWLSCHED"
-# Seconds between two spider_idle for a handler that raises DontCloseSpider, as Scrapy sends them.
-_IDLE_INTERVAL = 5.0
+#: Seconds between two looks at whatever has time; spider_idle for a handler that raises DontCloseSpider, as in Scrapy.
+LOOK_INTERVAL = 5.0
 # Keys of meta that a request must not take over from the one that it was made of.
 _OWN_META = ("crawlsched_visit", "crawlsched_source", "crawlsched_changed", "crawlsched_named_by_site")
 # Marks a request that Scrapy's filter passes only because it was let through before.
@@ -204,11 +205,7 @@ class Scheduler(BaseScheduler):
                 return True
             # The visit has ended, so this is a new request that a spider made of one that was sent. It may be that one
             # itself, by which the end of its items is known.
-            request = request.copy()
-            for name in _OWN_META:
-                request.meta.pop(name, None)
-            if isinstance(request.errback, VisitErrback):
-                request.errback = request.errback.spiders_own
+            request = _without_visit(request)
         template = self._kept_as(request, was_sent=token is not None)
         delivery = self._refresher.book.get(yielded_by)
         try:
@@ -354,12 +351,13 @@ class Scheduler(BaseScheduler):
             return
         if not self._refresher.is_quiet() or self._continuations or self._fallback.has_pending_requests():
             return
+        self._look_whether_quiet_at = inf  # unless a handler makes requests
         results = self._crawler.signals.send_catch_log(
             signals.spider_idle, spider=self._spider, dont_log=(DontCloseSpider, CloseSpider)
         )
         raised = [result.value for _, result in results if isinstance(result, Failure)]
-        waits = any(isinstance(error, DontCloseSpider) for error in raised)
-        self._look_whether_quiet_at = now + _IDLE_INTERVAL if waits else inf
+        if any(isinstance(error, DontCloseSpider) for error in raised):
+            self._look_whether_quiet_at = min(self._look_whether_quiet_at, now + LOOK_INTERVAL)
         if closes := [error for error in raised if isinstance(error, CloseSpider)]:
             close_spider(self._crawler.engine, closes[0].reason)
 
@@ -403,7 +401,7 @@ class Scheduler(BaseScheduler):
                 self._refresher.hosts.asked(host, now)
                 return request
             # The page comes again by itself after such a rest.
-            if free_at > now + self._refresher.settings.error_interval:
+            if free_at > now + PATIENCE:
                 self._refresher.visit_ends.resolve(visit, Outcome.ERROR, now)
                 continue
             self._continuations.append(request)
@@ -447,9 +445,7 @@ class Scheduler(BaseScheduler):
 
     def _keep(self, request: Request) -> None:
         """Give a request that was not sent when the crawl ends back to the fallback scheduler, which may keep it."""
-        kept = request.replace(errback=request.errback.spiders_own)  # type: ignore[union-attr]
-        for name in _OWN_META:
-            kept.meta.pop(name, None)
+        kept = _without_visit(request)
         if not kept.dont_filter:
             _pass_filter(kept)
         self._fallback.enqueue_request(kept)
@@ -514,6 +510,15 @@ class Scheduler(BaseScheduler):
 
     def _end_unless_taken(self, request: Request) -> None:
         self._refresher.book.output_ended(request.meta.pop(CALL_META, None), self._refresher.clock())
+
+
+def _without_visit(request: Request) -> Request:
+    """Return a copy of a request as the spider has made it."""
+    own = request.errback
+    made = request.replace(errback=own.spiders_own if isinstance(own, VisitErrback) else own)
+    for name in _OWN_META:
+        made.meta.pop(name, None)
+    return made
 
 
 def _pass_filter(request: Request) -> None:

@@ -101,7 +101,7 @@ class Collection:
         self.settings = settings
         self.hosts = Hosts(shares=dict(settings.host_shares))
         self.rules = PageRules(settings.pages, settings.max_pages)
-        self.sources = Sources(settings.source_interval)
+        self.sources = Sources(settings.source_interval, once=bool(settings.one_pass))
         self.index = PageIndex()
         self.variants = Variants(self.index)
         self.facts = FactsCache()

@@ -20,8 +20,6 @@ from crawlsched.store import PageFacts, Source, host_of
 
 __all__ = ["Dispatcher"]
 
-# While pages get their first copies, a source is read again only after this number of its intervals.
-_INTERVALS_DURING_FIRST_CRAWLS = 8
 # No slot goes through more pages than this that cannot be sent for, or are refused.
 _TRIES = 20
 
@@ -143,14 +141,10 @@ class Dispatcher:
     def next_source(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, Source] | None:
         """Return a sitemap that is due, and begin its visit."""
         collection = self._collection
-        # A source that was read lately may bring less than the waiting first copies are worth.
-        least = now - _INTERVALS_DURING_FIRST_CRAWLS * collection.sources.interval
-        waits = bool(collection.planner.frontier.new)
         number = collection.sources.next_due(
             now,
             lambda source: (
                 collection.shards.of_name(source.host) is not None
-                and (not waits or source.polled_at is None or source.polled_at <= least)
                 and host_free_at(collection.hosts.number(source.host), now) <= now
             ),
         )

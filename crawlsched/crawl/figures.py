@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
+from scrapy.statscollectors import StatsCollector
 
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.freshness import estimated
@@ -31,10 +32,10 @@ _COUNTED = {
 class Figures:
     """Gather figures of a running crawl; `most` pages are in the sample of expected freshness."""
 
-    def __init__(self, refresher: Refresher, stat: Callable[[str], float], most: int = 10_000) -> None:
+    def __init__(self, refresher: Refresher, stats: StatsCollector, most: int = 10_000) -> None:
         self._most = most
         self._refresher = refresher
-        self._stat = stat
+        self._stats = stats
         self._counts = self._counted()
         self._since = refresher.clock()
         self._offset = 0
@@ -45,7 +46,7 @@ class Figures:
 
     def _counted(self) -> dict[str, float]:
         refresher = self._refresher
-        counts = {name: float(self._stat(stat) or 0) for name, stat in _COUNTED.items()}
+        counts = {name: float(self._stats.get_value(f"crawlsched/{stat}", 0)) for name, stat in _COUNTED.items()}
         return {**counts, "missed": float(refresher.rate.slots.missed)}
 
     def _sampling(self) -> Iterator[None]:

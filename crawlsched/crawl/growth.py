@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter, OrderedDict, deque
+from collections import Counter, deque
 from collections.abc import Callable
 from urllib.parse import urlsplit
+
+from scrapy.utils.datatypes import LocalCache
 
 from crawlsched.crawl.fingerprints import named, without_parameters
 
@@ -18,7 +20,7 @@ _ROUNDS, _SHORTEST, _LONGEST = 10, 20.0, 3600.0
 # What is found and what is crawled are in balance up to this ratio.
 _BALANCE = 1.25
 # Fewer new URLs, or fewer equal pages, are not worth a warning.
-_FEWEST = 100
+_FEWEST, _FEWEST_SAME = 100, 20
 # How many places of a round, URLs, parameters and contents are remembered.
 _MOST = 10_000
 
@@ -50,7 +52,7 @@ class Growth:
         self._newest: deque[str] = deque(maxlen=_MOST)
         # The newest content of URLs without one of their parameters; then first copies by host and parameter, and how
         # many of them equalled the URL without it.
-        self._contents: OrderedDict[str, bytes] = OrderedDict()
+        self._contents: LocalCache[str, bytes] = LocalCache(_MOST)
         self._first_copies, self._same = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
 
     def found(self, url: str) -> None:
@@ -74,9 +76,6 @@ class Growth:
                 self._first_copies[key] += 1
                 self._same[key] += self._contents.get(rest) == content
             self._contents[rest] = content
-            self._contents.move_to_end(rest)
-        while len(self._contents) > _MOST:
-            self._contents.popitem(last=False)
 
     def pace(self, now: float) -> float:
         """Return how many first copies are made per second."""
@@ -94,7 +93,7 @@ class Growth:
         self._rounds.append(_Round(now, self._n_pages()))
 
     def _of_parameters(self) -> dict[str, str]:
-        same = {key: n for key, n in self._same.items() if n >= _FEWEST and 2 * n > self._first_copies[key]}
+        same = {key: n for key, n in self._same.items() if n >= _FEWEST_SAME and 2 * n > self._first_copies[key]}
         if not same:
             return {}
         hosts, names = sorted({host for host, _ in same}), sorted({name for _, name in same})

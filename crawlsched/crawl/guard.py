@@ -9,7 +9,7 @@ from typing import Any
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.showing import in_words
 
-__all__ = ["LONGEST_SILENCE", "SLOTS_OF_PATIENCE", "Guard", "Watchdog"]
+__all__ = ["PATIENCE", "SLOTS_OF_PATIENCE", "Guard", "Watchdog"]
 
 logger = logging.getLogger(__name__)
 
@@ -82,9 +82,9 @@ def _capital(name: str) -> str:
     return name[:1].upper() + name[1:]
 
 
-#: The longest silence in seconds; where slots are rarer, in slots: a request waits for its own turn, and for that of a
-#: robots.txt before it.
-LONGEST_SILENCE, SLOTS_OF_PATIENCE = 60.0, 4.0
+#: Seconds for which anything waits before it is given up; where slots are rarer, slots: a request waits for its own
+#: turn, and for that of a robots.txt before it.
+PATIENCE, SLOTS_OF_PATIENCE = 60.0, 4.0
 
 
 class Watchdog:
@@ -115,7 +115,7 @@ class Watchdog:
             self._since, self._dispatched, self.silence = now, dispatched, 0.0
             return None
         self.silence = silence = now - self._since
-        if silence < max(LONGEST_SILENCE, SLOTS_OF_PATIENCE * distance):
+        if silence < max(PATIENCE, SLOTS_OF_PATIENCE * distance):
             return None
         return (
             f"Nothing has gone out for {silence:.0f} s although pages wait and hosts are free, so this crawl ends; "

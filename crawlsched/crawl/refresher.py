@@ -32,7 +32,7 @@ from crawlsched.crawl.failing_hosts import FailingHosts
 from crawlsched.crawl.fingerprints import fingerprints
 from crawlsched.crawl.first_minute import beginning
 from crawlsched.crawl.growth import Growth
-from crawlsched.crawl.guard import LONGEST_SILENCE, SLOTS_OF_PATIENCE, Guard, Watchdog
+from crawlsched.crawl.guard import PATIENCE, SLOTS_OF_PATIENCE, Guard, Watchdog
 from crawlsched.crawl.hosts import retry_after
 from crawlsched.crawl.page_requests import Share
 from crawlsched.crawl.polls import Polls
@@ -432,7 +432,7 @@ class Refresher:
                 self.visit_ends.resolve(visit, Outcome.DROPPED, now)
             self.book.give_up(now - patience)
         # A second fetch that found no slot for this time would come too late: by then the page itself may have changed.
-        for probe in self.probes.give_up(now - max(LONGEST_SILENCE, SLOTS_OF_PATIENCE / self.planner.bandwidth)):
+        for probe in self.probes.give_up(now - max(PATIENCE, SLOTS_OF_PATIENCE / self.planner.bandwidth)):
             self.collection.wrong_pages.answered(probe.host, probe.first.likeness)
             if self.collection.knows(probe.page):
                 self.planner.release(probe.page, now)

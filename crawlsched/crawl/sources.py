@@ -12,11 +12,11 @@ from crawlsched.change_signals import Limits, canonical
 from crawlsched.slot_clock import DAY
 from crawlsched.store import Source
 
-__all__ = ["POLLED_KINDS", "Sources", "shortest_interval"]
+__all__ = ["POLLED_KINDS", "Sources"]
 
 #: Sources that are polled; the others (pings) come by themselves.
 POLLED_KINDS = ("sitemap", "robots")
-# All sources together take at most this share of the bandwidth, and each waits for this share of a round of the crawl.
+# All sources together take about this share of the bandwidth at most, and each waits for this share of a round.
 _SHARE = 1 / 20
 # When a source that nobody names any more is asked again: in the year 2255.
 _NEVER = 9e9
@@ -31,16 +31,18 @@ class Sources:
     >>> sitemap = sources.add("sitemap", "https://example.com/sitemap.xml", "example.com", now=0.0)
     >>> sources.next_due(0.0, lambda source: True) == sitemap.source
     True
-    >>> sources.polled(sitemap.source, now=10.0, shortest=60.0).next_poll_at
-    70.0
+    >>> sources.polled(sitemap.source, now=10.0, n_pages=120, bandwidth=10.0, has_news=True).next_poll_at
+    12.0
     """
 
-    def __init__(self, interval: float, most_of_a_host: int = Limits().max_children) -> None:
+    def __init__(self, interval: float, most_of_a_host: int = Limits().max_children, *, once: bool = False) -> None:
         self._interval = interval
+        self._once = once  # in this run: the next one goes on
         # As many as one index may list; with three levels of indexes there is no bound otherwise.
         self._most_of_a_host = most_of_a_host
         self._n_of_host: Counter[str] = Counter()
         self._n_named_by_pages: Counter[str] = Counter()
+        self._polls_per_second = 0.0
         self._rows: dict[int, Source] = {}
         # With those that another process has by now: a source that comes back gets its old number.
         self._numbers: dict[tuple[str, str], int] = {}
@@ -57,18 +59,14 @@ class Sources:
 
     def named_by_page(self, number: int) -> Source:
         """Note that a page named a source; return the new row."""
+        self._count(self[number], -1)
         source = self.describe(number, quality={**self[number].quality, "named_by": "page"})
-        self._n_named_by_pages[source.host] += 1
+        self._count(source, 1)
         return source
 
     def n_named_by_pages(self, host: str) -> int:
         """How many sources of a host were named by pages."""
         return self._n_named_by_pages[host]
-
-    @property
-    def n_polled(self) -> int:
-        """How many sources are asked."""
-        return self._n_of_host.total()
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -83,7 +81,7 @@ class Sources:
         return self._rows[number]
 
     def load(self, sources: Sequence[Source], now: float = inf) -> dict[int, int]:
-        """Take over sources of a store; no poll waits longer than the present interval.
+        """Take over sources of a store; no poll waits longer than a day, or the present interval.
 
         Returns
         -------
@@ -104,8 +102,7 @@ class Sources:
                 self.describe(number, parent=numbers.get(source.parent))
             if source.kind in POLLED_KINDS:
                 at = source.next_poll_at or 0.0
-                is_of_other = at != _NEVER and source.quality.get("interval") != self._interval
-                self._wait_until(min(at, now + self._interval) if is_of_other else at, number)
+                self._wait_until(at if at == _NEVER else min(at, now + max(self._interval, DAY)), number)
         return numbers
 
     def drop(self, numbers: Iterable[int]) -> None:
@@ -113,9 +110,7 @@ class Sources:
         for number in numbers:
             self._take_out_of_line(number)
             source = self._rows.pop(number)
-            if source.kind in POLLED_KINDS:
-                self._n_of_host[source.host] -= 1
-                self._n_named_by_pages[source.host] -= source.quality.get("named_by") == "page"
+            self._count(source, -1)
 
     def add(
         self, kind: str, url: str, host: str, now: float, parent: int | None = None, named_by: str | None = None
@@ -153,7 +148,12 @@ class Sources:
         """Poll a source no more, nor those that it lists, until it is added again; return the new rows. O(sources)."""
         listed = [row.source for row in self if row.parent == number and row.next_poll_at != _NEVER]
         self._take_out_of_line(number)
-        left = self.describe(number, next_poll_at=_NEVER, fingerprint=None, etag=None, last_modified=None)
+        self._count(self[number], -1)
+        quality = {**self[number].quality, "polls_per_second": 0.0}
+        left = self.describe(
+            number, next_poll_at=_NEVER, fingerprint=None, etag=None, last_modified=None, quality=quality
+        )
+        self._count(left, 1)
         return [left, *(row for child in listed for row in self.leave(child))]
 
     def poll(self, number: int) -> None:
@@ -175,21 +175,39 @@ class Sources:
                 return number
         return None
 
-    def polled(self, number: int, now: float, shortest: float, *, has_news: bool = False, **changes: object) -> Source:
-        """Note that a poll has ended; return the new row.
+    def polled(
+        self,
+        number: int,
+        now: float,
+        n_pages: int,
+        bandwidth: float,
+        *,
+        has_news: bool | None = None,
+        **changes: object,
+    ) -> Source:
+        """Note that a poll has ended, and plan the next one; return the new row.
 
-        The next wait is half as long after news, and twice as long without any, or after an error: from `shortest` on.
+        It comes twice as soon after news, if all sources together take less than their share, and half as soon without
+        any. None says that the poll has failed.
         """
-        source = self[number]
+        source, most, usual = self[number], _SHARE * bandwidth, 1.0 / self._interval
         if source.next_poll_at == _NEVER:  # left while it was asked
             return self.describe(number, polled_at=now)
-        longest = max(shortest, self._interval, DAY)
-        # A sitemap whose index states dates is polled when that date is another one.
-        before = source.quality.get("wait", 0.0 if source.listed_lastmod is None else longest)
-        wait = min(max(before / 2 if has_news else 2 * before, shortest), longest)
-        quality = {**source.quality, "interval": self._interval, "wait": wait}
-        changed = self.describe(number, polled_at=now, next_poll_at=now + wait, quality=quality, **changes)
-        self._wait_until(now + wait, number)
+        if (rate := source.quality.get("polls_per_second")) is None:
+            # A sitemap whose index states dates is polled when that date is another one.
+            rate = most / self._n_of_host.total() if source.listed_lastmod is None else 0.0
+        else:
+            rate *= 2 if has_news and self._polls_per_second < most else 0.5
+        if has_news is None:
+            rate = min(rate, usual / 2)
+        least = usual if has_news else min(usual, 1.0 / DAY)
+        rate = min(max(rate, least), max(usual, bandwidth / (_SHARE * max(n_pages, 1))))
+        self._count(source, -1)
+        quality = {**source.quality, "polls_per_second": rate}
+        changed = self.describe(number, polled_at=now, next_poll_at=now + 1 / rate, quality=quality, **changes)
+        self._count(changed, 1)
+        if not self._once:
+            self._wait_until(now + 1 / rate, number)
         return changed
 
     def describe(self, number: int, **changes: object) -> Source:
@@ -223,29 +241,18 @@ class Sources:
             self._polls = [entry for entry in self._polls if self._is_planned(*entry)]
             heapq.heapify(self._polls)
 
+    def _count(self, source: Source, by: int) -> None:
+        if source.kind in POLLED_KINDS:
+            self._n_of_host[source.host] += by
+            self._n_named_by_pages[source.host] += by * (source.quality.get("named_by") == "page")
+            self._polls_per_second += by * source.quality.get("polls_per_second", 0.0)
+
     def _put(self, source: Source) -> None:
         self._rows[source.source] = source
-        if source.kind in POLLED_KINDS:
-            self._n_of_host[source.host] += 1
-            self._n_named_by_pages[source.host] += source.quality.get("named_by") == "page"
+        self._count(source, 1)
         self._numbers[_name(source.kind, source.url)] = source.source
 
 
 def _name(kind: str, url: str) -> tuple[str, str]:
     # A document's URL has several spellings; a ping's is the name of a host.
     return kind, canonical(url) if kind in POLLED_KINDS else url
-
-
-def shortest_interval(longest: float, n_pages: int, n_sources: int, bandwidth: float) -> float:
-    """Return the seconds between two polls of a source that has news each time; `longest` is what the settings say.
-
-    Examples
-    --------
-    A crawl that comes to each of its 120 pages in twelve seconds, and one that takes weeks:
-
-    >>> shortest_interval(3600.0, 120, 1, 10.0), shortest_interval(3600.0, 10**7, 1, 10.0)
-    (2.0, 3600.0)
-    """
-    if bandwidth <= 0:
-        return longest
-    return min(longest, max(_SHARE * n_pages, n_sources / _SHARE) / bandwidth)

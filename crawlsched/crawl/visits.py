@@ -19,7 +19,6 @@ from crawlsched.crawl.deliveries import DeliveryBook
 from crawlsched.crawl.failing_hosts import FailingHosts
 from crawlsched.crawl.probes import Probe, Probes
 from crawlsched.crawl.run import OnePass
-from crawlsched.crawl.sources import shortest_interval
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.pages import LIVE
 from crawlsched.planner import Observation
@@ -309,11 +308,10 @@ class VisitEnds:
         self._count("crawlsched/sources/failed")
         self.source_polled(number, now)
 
-    def source_polled(self, number: int, now: float, *, has_news: bool = False, **changes: object) -> None:
+    def source_polled(self, number: int, now: float, *, has_news: bool | None = None, **changes: object) -> None:
         """A poll of a sitemap has ended."""
-        sources, n_pages = self.collection.sources, self._planner.pages.n
-        shortest = shortest_interval(sources.interval, n_pages, sources.n_polled, self._planner.bandwidth)
-        polled = sources.polled(number, now, shortest, has_news=has_news, **changes)
+        n_pages, bandwidth = self._planner.pages.n, self._planner.bandwidth
+        polled = self.collection.sources.polled(number, now, n_pages, bandwidth, has_news=has_news, **changes)
         self.collection.unsaved.source(polled, now)
 
     def tell(self, page: int, before: str, observation: int | None, now: float) -> None:

@@ -214,19 +214,20 @@ def from_crawler(cls, crawler, *args, **kwargs):
 
 def idle(self):
     self.n_idle += 1
-    if self.n_idle == 2:
-        self.crawler.engine.crawl(scrapy.Request(self.start_urls[0] + "fed"))
-    raise scrapy.exceptions.DontCloseSpider
+    if self.n_idle > 1:
+        self.crawler.engine.crawl(scrapy.Request(f"{self.start_urls[0]}fed{self.n_idle}"))
+    if self.n_idle == 1:
+        raise scrapy.exceptions.DontCloseSpider
 
 n_idle = 0
 """
 
 
 def test_a_spider_that_is_fed_when_it_is_idle_is_asked_again(site, tmp_path):
-    """Its queue was empty the first time."""
+    """Its queue was empty the first time, and later there is something each time."""
     site.default = lambda request: f"<p>{request.path}</p>"
     fed = spider([site.url("/")], before="import scrapy.signals", also=FED)
-    Project(tmp_path, fed).run_until(lambda: site.visits("/fed"))
+    Project(tmp_path, fed).run_until(lambda: site.visits("/fed4"))
 
 
 def test_a_crawl_by_post_that_is_stopped_again_and_again_goes_on(site, tmp_path):

@@ -1,8 +1,10 @@
 """Sources: polled when their time has come, once; sooner while they bring news."""
 
+from collections.abc import Iterable
+
 import pytest
 
-from crawlsched.crawl.sources import Sources, shortest_interval
+from crawlsched.crawl.sources import Sources
 from crawlsched.store import Source
 
 
@@ -27,18 +29,52 @@ def test_a_due_source_waits_once_and_goes_when_its_host_may_be_asked() -> None:
     assert sources.next_due(2.0, lambda source: True) is None
 
 
+def _waits(sources: Sources, number: int, news: Iterable[bool | None], n_pages: int = 1_200) -> list[float]:
+    """Poll a source at time 0, and return how long it waits each time; ten crawls a second."""
+    polled = [sources.polled(number, 0.0, n_pages, 10.0, has_news=has_news) for has_news in news]
+    return [row.next_poll_at or 0.0 for row in polled]
+
+
 def test_a_source_is_polled_sooner_while_it_brings_news_and_ever_more_rarely_while_it_does_not() -> None:
-    """From what all sources can have on; twice as late at most each time, an error counts, too; at least each day."""
+    """From a twentieth of the bandwidth on; twice as late each time, at least each day; hours after an error."""
     sources = Sources(3600.0)
     sources.add("sitemap", "http://a/s.xml", "a", now=0.0)
-    waits = []
-    for has_news in (True, False, False, False, True, True, True, True, *[False] * 12):
-        waits.append(sources.polled(0, 0.0, 60.0, has_news=has_news).next_poll_at)
-    assert waits[:8] == [60.0, 120.0, 240.0, 480.0, 240.0, 120.0, 60.0, 60.0]
-    assert waits[-2:] == [86_400.0, 86_400.0]
+    # Two polls in 6 seconds is a twentieth of a round and no sooner.
+    assert _waits(sources, 0, [False, *[True] * 3]) == [6.0] * 4
+    assert sources.n_due(7.0) == 1
+    assert _waits(sources, 0, [False] * 3 + [True]) == [12.0, 24.0, 48.0, 24.0]
+    waits = _waits(sources, 0, [False] * 20 + [True])
+    assert waits[-2:] == [86_400.0, 3_600.0]
     again = Sources(3600.0)
     again.load(list(sources))
-    assert again.polled(0, 0.0, 60.0, has_news=True).next_poll_at == 43_200.0
+    assert _waits(again, 0, [True, None, None, True]) == [1_800.0, 7_200.0, 14_400.0, 3_600.0]
+
+
+def test_in_one_pass_a_source_is_polled_once() -> None:
+    """Another date in its index, or a notice, has it polled again."""
+    sources = Sources(3600.0, once=True)
+    sources.add("sitemap", "http://a/s.xml", "a", now=0.0)
+    assert sources.next_due(0.0, lambda source: True) == 0
+    _waits(sources, 0, [True])
+    assert sources.n_due(1e6) == 0
+    sources.poll(0)
+    assert sources.n_due(0.0) == 1
+
+
+def test_all_sources_together_take_a_twentieth_of_the_bandwidth() -> None:
+    """Those without news make room for those with; the interval of the settings holds for these all the same."""
+    sources = Sources(3600.0)
+    for number in range(100):
+        sources.add("sitemap", f"http://a/{number}.xml", "a", now=0.0)
+        _waits(sources, number, [True], n_pages=10)
+    assert max(_waits(sources, number, [True] * 9, n_pages=10)[-1] for number in range(100)) > 100.0
+    for number in range(1, 100):
+        _waits(sources, number, [False] * 20)
+    assert _waits(sources, 0, [True] * 9, n_pages=10)[-1] == pytest.approx(2.0, rel=0.5)
+    often = Sources(3.0)
+    for number in range(100):
+        often.add("sitemap", f"http://a/{number}.xml", "a", now=0.0)
+        assert _waits(often, number, [True]) == [3.0]
 
 
 def test_a_sitemap_whose_index_states_dates_waits_for_another_date() -> None:
@@ -47,25 +83,7 @@ def test_a_sitemap_whose_index_states_dates_waits_for_another_date() -> None:
     for url in ("http://a/index.xml", "http://a/dated.xml"):
         sources.add("sitemap", url, "a", now=0.0, parent=0)
     sources.describe(1, listed_lastmod=100.0)
-    waits = [sources.polled(1, 0.0, 60.0, has_news=has_news).next_poll_at for has_news in (False, True, True)]
-    assert waits == [86_400.0, 43_200.0, 21_600.0]
-
-
-@pytest.mark.parametrize(
-    ("longest", "n_pages", "n_sources", "bandwidth", "seconds"),
-    [
-        (3600.0, 1_200, 1, 10.0, 6.0),  # a twentieth of a round
-        (3600.0, 120, 60, 10.0, 120.0),  # sixty sources in two minutes: a twentieth of 1,200 crawls
-        (2.0, 1_200, 1, 10.0, 2.0),  # what the settings say
-        (3600.0, 10**6, 1, 10.0, 3600.0),
-        (3600.0, 120, 1, 0.0, 3600.0),
-    ],
-)
-def test_polls_take_a_twentieth_of_the_bandwidth(
-    longest: float, n_pages: int, n_sources: int, bandwidth: float, seconds: float
-) -> None:
-    """And no source is read more often than 20 times while each page is crawled once."""
-    assert shortest_interval(longest, n_pages, n_sources, bandwidth) == pytest.approx(seconds)
+    assert _waits(sources, 1, [False, True, True]) == [86_400.0, 3_600.0, 1_800.0]
 
 
 def test_a_source_that_was_asked_for_in_between_is_not_polled_twice() -> None:
@@ -74,7 +92,7 @@ def test_a_source_that_was_asked_for_in_between_is_not_polled_twice() -> None:
     sources.load([Source(0, "sitemap", "http://a/s.xml", "a", next_poll_at=100.0)])
     sources.poll(0)
     assert sources.next_due(0.0, lambda source: True) == 0
-    sources.polled(0, 50.0, 3600.0)
+    sources.polled(0, 50.0, n_pages=1, bandwidth=0.0, has_news=True)
     assert sources.n_due(3649.0) == 0
     assert sources.n_due(3650.0) == 1
 
@@ -113,19 +131,17 @@ def test_a_host_has_so_many_sitemaps_at_most() -> None:
     assert again.add("sitemap", "http://a/3", "a", now=0.0) is None
 
 
-def test_a_source_that_was_planned_under_another_interval_waits_no_longer_than_this_one() -> None:
-    """A changed setting holds from the next start on; what was planned under the same one stays."""
+def test_a_source_that_was_planned_under_another_interval_waits_no_longer_than_a_day() -> None:
+    """A changed setting holds from the next poll on, and that comes within a day."""
     sources = Sources(interval=10.0)
-    planned = {"next_poll_at": 7_000.0}
     sources.load(
         [
-            Source(0, "sitemap", "http://a/0", "a", quality={"interval": 3_600.0}, **planned),
-            Source(1, "sitemap", "http://a/1", "a", quality={"interval": 10.0}, **planned),
-            Source(2, "sitemap", "http://a/2", "a", next_poll_at=105.0),
+            Source(0, "sitemap", "http://a/0", "a", next_poll_at=1e6),
+            Source(1, "sitemap", "http://a/1", "a", next_poll_at=7_000.0),
         ],
         now=100.0,
     )
-    assert [sources[number].next_poll_at for number in range(3)] == [110.0, 7_000.0, 105.0]
+    assert [sources[number].next_poll_at for number in range(2)] == [86_500.0, 7_000.0]
 
 
 def test_a_source_that_nobody_names_any_more_is_asked_no_more_until_it_is_named_again() -> None:
@@ -133,10 +149,10 @@ def test_a_source_that_nobody_names_any_more_is_asked_no_more_until_it_is_named_
     sources = Sources(3600.0)
     for number, name in enumerate(("index", "listed", "other")):
         sources.add("sitemap", f"http://a/{name}.xml", "a", now=0.0, parent=0 if name == "listed" else None)
-        sources.polled(number, 0.0, 3600.0, fingerprint=b"x")
+        sources.polled(number, 0.0, 1, 0.0, has_news=True, fingerprint=b"x")
     sources.n_due(4000.0)
     assert [row.source for row in sources.leave(0)] == [0, 1]
-    sources.polled(0, 4001.0, 3600.0)
+    sources.polled(0, 4001.0, 1, 0.0, has_news=True)
     sources.poll(1)
     assert sources.next_due(4001.0, lambda source: True) == 2
     assert sources.n_due(1e9) == 0
