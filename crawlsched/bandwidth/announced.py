@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from sys import float_info
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from crawlsched.bandwidth.division import SignalAllocation, checked, divide, not
 from crawlsched.bandwidth.unannounced import even_rates
 from crawlsched.columns.array_types import FloatArray
 from crawlsched.columns.blocks import blocks
-from crawlsched.columns.numerics import EPSILON, LARGEST_LOG
+from crawlsched.columns.numerics import LARGEST_LOG
 from crawlsched.crawl_value import elapsed_at_value, noisy_value
 from crawlsched.crawl_value.inverse import LARGEST_SHARE, inverse_residual_one
 from crawlsched.crawl_value.rules import natural_parameters
@@ -177,7 +178,7 @@ class _Announced:
         # is enough, and n below that with exp(-κ n) = 1 - share is too little.
         most = np.ceil(inverse_residual_one(below_one) / kappa) + 1.0
         least = np.maximum(np.floor(-np.log1p(-below_one) / kappa * (1.0 - 1e-12)) - 1.0, 0.0)
-        while (most - least > np.maximum(1.0, 4.0 * EPSILON * most)).any():
+        while (most - least > np.maximum(1.0, 4.0 * float_info.epsilon * most)).any():
             middle = np.floor((least + most) / 2.0)
             enough = (self._value(middle * kappa) >= threshold) & (middle > 0.0)
             least, most = np.where(enough, least, middle), np.where(enough, middle, most)

@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 from math import copysign, exp, fsum, log
+from sys import float_info
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from crawlsched.columns.array_types import FloatArray
 from crawlsched.columns.blocks import blocks
-from crawlsched.columns.numerics import EPSILON, LARGEST_LOG, ROUNDS
+from crawlsched.columns.numerics import LARGEST_LOG, ROUNDS
 
 __all__ = [
     "Allocation",
@@ -84,7 +85,7 @@ def _bracket_threshold(demand: Callable[[float], float], target: float, start: f
     x2, f2, x1, f1 = _bracket(surplus, log(start))
     fraction = f1 / (f1 - f2)
     for step in count():
-        smallest = max(_TOLERANCE, 4.0 * EPSILON * max(abs(x1), abs(x2)))
+        smallest = max(_TOLERANCE, 4.0 * float_info.epsilon * max(abs(x1), abs(x2)))
         width = abs(x2 - x1)
         if width <= 2.0 * smallest or f1 == 0.0:
             break

@@ -1,6 +1,7 @@
 """The elapsed time at which a page reaches a crawl value: when it should wake up if nothing is announced."""
 
 import math
+from sys import float_info
 from typing import Any
 
 import numpy as np
@@ -8,12 +9,12 @@ from numpy.typing import ArrayLike
 
 from crawlsched.columns.array_types import FloatArray
 from crawlsched.columns.blocks import blocks
-from crawlsched.columns.numerics import CONVERGED, EPSILON, ROUNDS
+from crawlsched.columns.numerics import CONVERGED, ROUNDS
 from crawlsched.crawl_value import arguments
 from crawlsched.crawl_value.rules import evidence_of, natural_parameters
 from crawlsched.crawl_value.terms import LARGEST_EXPONENT, noisy_terms, polynomial
 
-_NOISE = 16.0 * EPSILON  # relative: closer than this a value cannot be told from the one sought
+_NOISE = 16.0 * float_info.epsilon  # relative: closer than this a value cannot be told from the one sought
 LARGEST_SHARE = math.nextafter(1.0, 0.0)
 
 # z = sum_k coefficient_k root^(k+1), the expansion of Lambert's W around its branch point

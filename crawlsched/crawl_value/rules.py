@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from math import inf
+from sys import float_info
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from crawlsched.columns.array_types import FloatArray
-from crawlsched.columns.numerics import SMALLEST
 from crawlsched.crawl_value import arguments
 from crawlsched.crawl_value.noisy import unchecked_noisy_value
 from crawlsched.crawl_value.terms import residual_one
@@ -223,7 +223,7 @@ class Rule(NamedTuple):
         seen = rates.copy()
         with np.errstate(under="ignore", over="ignore"):
             announced = recall * change_rate
-            precision = announced / np.maximum(announced + false_signal_rate, SMALLEST)
+            precision = announced / np.maximum(announced + false_signal_rate, float_info.min)
             ignored = ~((precision > self.above_precision) & (recall > self.above_recall))
             seen[1:, ignored] = 0.0
             if self.trusts:

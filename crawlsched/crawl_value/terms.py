@@ -22,13 +22,13 @@ Four ways cover it:
 
 import math
 from statistics import NormalDist
+from sys import float_info
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crawlsched.columns.array_types import FloatArray
 from crawlsched.columns.blocks import blocks
-from crawlsched.columns.numerics import EPSILON
 
 # exp(-40) * 41 is 2e-16: beyond it a crawl value equals its limit to rounding. It also keeps every exp() finite.
 LARGEST_EXPONENT = 40.0
@@ -101,7 +101,7 @@ SETTLED_EXPONENT = 62.0  # oscillations below exp(-62 / 2) are left out
 ENDLESS = 1e9  # with more announcements needed, open terms are below 1e-13 of the whole
 # A normal variable is beyond 8.2 standard deviations as seldom as rounding goes. A Gamma(a) variable lies within
 # a + 8.2 (1 - sqrt(a)) and a + 8.2 (3 + sqrt(a)) but for 1e-15.
-WIDTH = -NormalDist().inv_cdf(EPSILON / 2.0)
+WIDTH = -NormalDist().inv_cdf(float_info.epsilon / 2.0)
 
 _nodes, _weights = np.polynomial.legendre.leggauss(40)
 NODES: FloatArray = (_nodes + 1.0) / 2.0
@@ -281,7 +281,7 @@ def _open_terms(i: FloatArray, x: FloatArray, c: FloatArray) -> tuple[FloatArray
     i_column = i[:, None]
     d = v - i_column
     d /= i_column
-    np.maximum(d, EPSILON - 1.0, out=d)
+    np.maximum(d, float_info.epsilon - 1.0, out=d)
     density = np.log1p(d)
     density -= d
     density *= i_column

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from math import exp, expm1, lgamma
-
-from crawlsched.columns.numerics import EPSILON
+from sys import float_info
 
 __all__ = ["EXTREME", "OF_THE_SOURCE", "REMEMBERED", "beta", "expected_evidence", "judged", "learned"]
 
@@ -76,7 +75,7 @@ def judged(true: float, false: float, n_signals: float, known: float, fresh: flo
     once = none * (false + n_signals) / (both + n_signals)
     twice = once * (false + n_signals + 1.0) / (both + n_signals + 1.0)
     chance = known + fresh * none
-    if chance < EPSILON:  # only rounding is left of it
+    if chance < float_info.epsilon:  # only rounding is left of it
         return true, false
     mean = (known * false / both + fresh * once) / chance
     square = (known * false * (false + 1.0) / (both * (both + 1.0)) + fresh * twice) / chance

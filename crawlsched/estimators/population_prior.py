@@ -38,7 +38,7 @@ def learn_prior(
     ----------
     log_likelihood : array_like, shape (n, K)
         Log-likelihood of each rate for each page, as `Posterior.log_likelihood` gives it (relative to the row's
-        maximum, without a prior), or its compact rows of uint16. A sample of the pages will do.
+        maximum, without a prior), or its compact rows. A sample of the pages will do.
     groups : array_like of int, shape (n,), optional
         Group of each page, numbered from 0. Without it one distribution is learned for all.
     prior : array_like, shape (K,) or (n_groups, K), optional

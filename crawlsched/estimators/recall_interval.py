@@ -1,10 +1,11 @@
 """The interval of recall: between which bounds the share of changes that a source announces lies."""
 
+from sys import float_info
+
 import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray
-from crawlsched.columns.numerics import SMALLEST
 from crawlsched.estimators.page_precision import EXTREME
 from crawlsched.estimators.signal_fit import DROP_95, NORMAL_95, SignalFit
 from crawlsched.estimators.signal_quality import SignalQuality
@@ -108,7 +109,7 @@ def _log_likelihood(
     np.add.at(found, page, np.log(-np.expm1(-np.outer(changed_after, rates))))
     greatest = found.max(axis=1)
     mean = (weights * np.exp(found - greatest[:, np.newaxis])).sum(axis=1)
-    return float((np.log(np.maximum(mean, SMALLEST)) + greatest).sum())
+    return float((np.log(np.maximum(mean, float_info.min)) + greatest).sum())
 
 
 def _edge(missing: FloatArray, odds: FloatArray, error: float, end: float) -> float:

@@ -126,7 +126,7 @@ class Import:
     def _learn(self, named: Sequence[FoundPage], visits: Iterable[PastVisit]) -> None:
         """Learn from the visits of pages that have none of their own, as a crawl learns from its own."""
         planner, index = self._crawl.planner, self._collection.index
-        posterior = Posterior(len(named), planner.posterior.rates, dtype=np.uint16, renewal=RENEWAL)
+        posterior = Posterior(len(named), planner.posterior.rates, dtype=np.uint8, renewal=RENEWAL)
         learned: dict[int, int] = {}
         for place, of_page in groupby(visits, lambda visit: visit[0]):
             page = index.page(named[place].request_fingerprint)
@@ -138,12 +138,11 @@ class Import:
         if not learned:
             return
         pages = np.array(list(learned), np.intp)
-        # Without the number of updates.
-        planner.posterior.unpack(pages, posterior.packed(np.array(list(learned.values()), np.intp))[:, :-1])
+        planner.posterior.unpack(pages, posterior.packed(np.array(list(learned.values()), np.intp)))
         self._collection.unsaved.pages(pages, self._now)
         self._visited.append(pages)
 
-    def _learn_of(self, page: int, visits: Iterable[PastVisit], learn: Callable[[float, bool], object]) -> None:
+    def _learn_of(self, page: int, visits: Iterable[PastVisit], learn: Callable[..., object]) -> None:
         """Learn from the visits of one page, in their order; of some at the same time the first one counts.
 
         Where nobody says whether the page had changed, a digest unlike the one before says it.
@@ -161,7 +160,7 @@ class Import:
             if elapsed is None:  # there is nothing to compare the first one with
                 changed = None
             elif changed is not None:
-                learn(elapsed, changed)
+                learn(elapsed, changed, n_updates=columns.n_crawls.item(page))
                 if learned is not None:
                     learned.observe(page, elapsed, changed)
             columns.n_crawls[page] += 1

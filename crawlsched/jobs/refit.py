@@ -77,9 +77,7 @@ def learn(part: Part) -> PartResult:
             while planner.work(part.now):
                 pass
         # Rows by the pages' own numbers, on which the rounding depends; those below the first one take no memory.
-        posterior = Posterior(
-            part.last + 1, planner.posterior.rates, dtype=np.uint8, renewal=RENEWAL, counts_updates=False
-        )
+        posterior = Posterior(part.last + 1, planner.posterior.rates, dtype=np.uint8, renewal=RENEWAL)
         n_crawls, n_visits = _replayed(store, part, pages, planner, posterior)
         is_known = np.asarray(block["has_log_likelihood"], bool)
         if planner.learned is not None:

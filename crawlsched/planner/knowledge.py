@@ -53,7 +53,7 @@ class Knowledge:
         self._picks = picks
         self.pages = Pages()
         self.intervals = Intervals(self.pages, limits)
-        self.posterior = Posterior(0, rates, dtype=np.uint8, renewal=RENEWAL, counts_updates=False)
+        self.posterior = Posterior(0, rates, dtype=np.uint8, renewal=RENEWAL)
         self.steps: Work = deque()
         self.in_force = InForce(_first_parameters(self.posterior.rates), self.pages, self.steps, self._refile)
         self.further = FurtherSources(self.pages)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from sys import float_info
 from typing import Any
 
 import numpy as np
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.columns.blocks import blocks
-from crawlsched.columns.numerics import SMALLEST
 from crawlsched.estimators.observations import check_positive
 from crawlsched.freshness import page_freshness
 from crawlsched.pages import ERROR, LIVE, NEW, REFUSED
@@ -146,7 +146,7 @@ class Outlook:
     def bandwidth(self, freshness: float) -> float:
         """Return the least bandwidth that gives a freshness, crawls per second; inf where none does."""
         in_turn = self._fresh_in_turn[::-1] / self._importance
-        slowest = self._pages / max(np.interp(freshness, in_turn, self._edges[::-1]), SMALLEST)
+        slowest = self._pages / max(np.interp(freshness, in_turn, self._edges[::-1]), float_info.min)
         return self._least(self.curve[1], freshness, slowest)
 
     def _least(self, reached: FloatArray, aim: float, in_turn: float) -> float:
@@ -269,7 +269,7 @@ def counts_at_random(mean: FloatArray, least_probability: float = 1e-5) -> tuple
     counts = np.tile(np.arange(MOST_COUNTED + 1.0), (mean.size, 1))
     few = np.minimum(mean, _FEW)[:, np.newaxis]
     factorials = np.cumsum(np.log(np.maximum(np.arange(MOST_COUNTED + 1.0), 1.0)))
-    probability = np.exp(counts * np.log(np.maximum(few, SMALLEST)) - few - factorials)
+    probability = np.exp(counts * np.log(np.maximum(few, float_info.min)) - few - factorials)
     probability[probability <= least_probability] = 0.0
     many = mean > _FEW
     nodes, weights = np.polynomial.hermite_e.hermegauss(5)

@@ -12,12 +12,12 @@ from datetime import timedelta
 from functools import cache
 from math import comb
 from pathlib import Path
+from sys import float_info
 from typing import Any
 
 import numpy as np
 
 from crawlsched.columns.array_types import BoolArray, FloatArray, IndexArray
-from crawlsched.columns.numerics import SMALLEST
 from crawlsched.estimators import BiasReduced, LastModified, Naive
 from crawlsched.estimators.estimator import Estimator
 from crawlsched.estimators.posterior import DAY
@@ -448,7 +448,7 @@ def _by_policy(n_weeks: int, n_first: int, rate: Distribution, rate_words: str) 
         early = np.diff(seen[:, : first + 1 : _WEEK], axis=1) > 0
         for name, bank in _banks(early, float(_WEEK)).items():
             wanted = np.sqrt(np.asarray(bank.change_rate()))
-            frequency = wanted * (n_pages / _WEEK / max(wanted.sum(), SMALLEST))
+            frequency = wanted * (n_pages / _WEEK / max(wanted.sum(), float_info.min))
             found[name] = float(early.sum()) + _detected(seen, frequency, first)
         numbers: Numbers = {}
         for name, changes in found.items():
