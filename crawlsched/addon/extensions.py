@@ -7,6 +7,7 @@ import logging
 import sys
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from functools import partial
 from importlib import import_module
 from typing import Any, Self
 
@@ -19,16 +20,17 @@ from scrapy.utils.reactor import is_reactor_installed
 
 from crawlsched.addon.downloadermiddlewares import RefreshMiddleware
 from crawlsched.addon.lifetime import end_loudly
+from crawlsched.addon.scheduler import LOOK_INTERVAL
 from crawlsched.addon.spidermiddlewares import token_of
 from crawlsched.addon.subscribing import HubSubscriber
 from crawlsched.addon.web_process import WebProcess
 from crawlsched.crawl.collection import FLUSH_INTERVAL
-from crawlsched.crawl.commands import obey_pending
 from crawlsched.crawl.figures import Figures
 from crawlsched.crawl.first_minute import FIRST_MINUTE, minute
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.shared.shared_crawl import refresher_of
 from crawlsched.feed.webhook import Webhook
+from crawlsched.jobs.commands import obey_pending
 from crawlsched.jobs.crawl_jobs import CrawlJobs
 from crawlsched.receiver.receiver import Receiver
 from crawlsched.scrapy_versions import (
@@ -94,8 +96,7 @@ INTERPRETER = _Interpreter()
 
 logger = logging.getLogger(__name__)
 
-# Seconds between two looks of all that has time; of the other processes of a collection.
-_LOOK_INTERVAL = 5.0
+# Seconds between two looks at the other processes of a collection.
 _OTHERS_INTERVAL = 0.1
 # Long work (50,000 entries of a sitemap) is done in slices this far apart, each short enough for the slot clock.
 _WORK_INTERVAL = 0.006
@@ -142,12 +143,12 @@ class Refresh:
         refresher.guard.give_up = lambda reason, sentence: end_loudly(self._crawler, reason, sentence)
         self._every(_WORK_INTERVAL, "long work", refresher.long_work.go_on)
         self._every(FLUSH_INTERVAL, "the timer of the flush", self._flush)
-        self._every(_LOOK_INTERVAL, "ending old visits", lambda: refresher.sweep(refresher.clock()))
-        self._every(_LOOK_INTERVAL, "the heartbeat", self._heartbeat)
-        self._every(_LOOK_INTERVAL, "the watchdog", self._watch)
-        self._every(_LOOK_INTERVAL, "clearing timers", clear_cancelled_timers)
+        self._every(LOOK_INTERVAL, "ending old visits", lambda: refresher.sweep(refresher.clock()))
+        self._every(LOOK_INTERVAL, "the heartbeat", self._heartbeat)
+        self._every(LOOK_INTERVAL, "the watchdog", self._watch)
+        self._every(LOOK_INTERVAL, "clearing timers", clear_cancelled_timers)
         if (middleware := self._crawler.get_downloader_middleware(RefreshMiddleware)) is not None:
-            self._every(_LOOK_INTERVAL, "reading robots.txt again", middleware.robots.look)
+            self._every(LOOK_INTERVAL, "reading robots.txt again", middleware.robots.look)
         # No process has the figures of a collection that several crawl.
         figures = None if sharing is not None else Figures(refresher, self._crawler.stats)
         jobs = CrawlJobs(refresher, figures)
@@ -158,10 +159,10 @@ class Refresh:
             self._every(FLUSH_INTERVAL, "obeying commands", self._obey_commands)
             self._start_what_one_process_has()
         else:
-            refresher.on_shard = jobs.shard_came
+            refresher.on_shard, refresher.on_commands = jobs.shard_came, partial(obey_pending, refresher)
             self._every(_OTHERS_INTERVAL, "following the others", lambda: sharing.look(refresher.clock()))
         if figures is not None:
-            self._once(_LOOK_INTERVAL, figures.sample)  # soon: people look most at a crawl that has just begun
+            self._once(LOOK_INTERVAL, figures.sample)  # soon: people look most at a crawl that has just begun
         INTERPRETER.begin()
         self._started.callback(INTERPRETER.end)
 
@@ -201,7 +202,7 @@ class Refresh:
         deferred_from_coro(receiver.start())
         self._started.push_async_callback(receiver.stop)
         if refresher.settings.receiver.url is not None:
-            self._every(_LOOK_INTERVAL, "asking hubs", HubSubscriber(self._crawler, refresher).look)
+            self._every(LOOK_INTERVAL, "asking hubs", HubSubscriber(self._crawler, refresher).look)
 
     async def spider_closed(self, spider: Spider, reason: str) -> None:
         """Stop what was started."""

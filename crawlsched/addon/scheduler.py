@@ -30,7 +30,6 @@ from crawlsched.addon.downloadermiddlewares import VisitErrback
 from crawlsched.addon.lifetime import exit_with_1, wait
 from crawlsched.addon.sending import LOOK_AGAIN, DownloaderSlots, PacedHandlers
 from crawlsched.change_signals.collected import Limits
-from crawlsched.crawl.commands import obey_waiting
 from crawlsched.crawl.deliveries import Delivery
 from crawlsched.crawl.fingerprints import fingerprints
 from crawlsched.crawl.guard import PATIENCE
@@ -41,6 +40,7 @@ from crawlsched.crawl.request_templates import RequestTemplate, build_request, t
 from crawlsched.crawl.shared.shared_crawl import refresher_of
 from crawlsched.crawl.visits import CALL_META, NOT_RETRIED, Visit
 from crawlsched.exceptions import CollectionInUse, CrawlschedError, StoreError
+from crawlsched.jobs.commands import obey_waiting
 from crawlsched.scrapy_versions import (
     call_later,
     close_spider,
@@ -56,14 +56,14 @@ from crawlsched.showing import in_words
 from crawlsched.slot_clock import SlotClock
 from crawlsched.store import Outcome, PageFacts
 
-__all__ = ["FALLBACK_SCHEDULER", "Scheduler"]
+__all__ = ["FALLBACK_SCHEDULER", "LOOK_INTERVAL", "Scheduler"]
 
 logger = logging.getLogger(__name__)
 
 #: A setting that the add-on makes of Scrapy's: the scheduler for requests that are no pages.
 FALLBACK_SCHEDULER = "SCHEDULER_BEFORE_CRAWLSCHED"
-# Seconds between two spider_idle for a handler that raises DontCloseSpider, as Scrapy sends them.
-_IDLE_INTERVAL = 5.0
+#: Seconds between two looks at whatever has time; spider_idle for a handler that raises DontCloseSpider, as in Scrapy.
+LOOK_INTERVAL = 5.0
 # Keys of meta that a request must not take over from the one that it was made of.
 _OWN_META = ("crawlsched_visit", "crawlsched_source", "crawlsched_changed", "crawlsched_named_by_site")
 # Marks a request that Scrapy's filter passes only because it was let through before.
@@ -357,7 +357,7 @@ class Scheduler(BaseScheduler):
         )
         raised = [result.value for _, result in results if isinstance(result, Failure)]
         if any(isinstance(error, DontCloseSpider) for error in raised):
-            self._look_whether_quiet_at = min(self._look_whether_quiet_at, now + _IDLE_INTERVAL)
+            self._look_whether_quiet_at = min(self._look_whether_quiet_at, now + LOOK_INTERVAL)
         if closes := [error for error in raised if isinstance(error, CloseSpider)]:
             close_spider(self._crawler.engine, closes[0].reason)
 

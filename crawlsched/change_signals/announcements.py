@@ -81,7 +81,7 @@ def attributed(heard: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return loud if len(loud) == 1 else []
 
 
-def newest_of_each(visits: Mapping[str, NDArray[Any]], most: int) -> dict[str, NDArray[Any]]:
+def newest_of_each(visits: Mapping[str, NDArray[Any]], most: int = 1_000) -> dict[str, NDArray[Any]]:
     """Return the newest visits of each source: old ones say little of what it does now.
 
     `most` is the number of visits of each source after an announcement; four times as many without one are kept.

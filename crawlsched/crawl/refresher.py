@@ -111,8 +111,9 @@ class Refresher:
         self.has_requests: Callable[[], bool] = lambda: True
         #: Whether Scrapy closes the spider, and sends nothing more; open requests may take minutes still.
         self.is_ending: Callable[[], bool] = lambda: False
-        #: Called when a shard has come.
+        #: Called when a shard has come, and when something was asked of the owner of one.
         self.on_shard: Callable[[], None] | None = None
+        self.on_commands: Callable[[Shard], None] = lambda shard: None
         #: A sentence about the database, if it is not the one in which the crawl began.
         self.lost_database: str | None = None
         #: The additional work where several processes crawl the collection; None: this is the only one.

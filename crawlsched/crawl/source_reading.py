@@ -28,6 +28,7 @@ from crawlsched.change_signals import (
 from crawlsched.change_signals.problems import MAX_EXAMPLE
 from crawlsched.crawl.collection import FoundPage
 from crawlsched.crawl.fingerprints import without_parameters
+from crawlsched.crawl.side_thread import SLICE, STEP
 from crawlsched.slot_clock import DAY
 from crawlsched.store import Source, host_of
 from crawlsched.store.rows import ROWS_AT_ONCE
@@ -38,9 +39,6 @@ __all__ = [
     "read_source",
 ]
 
-# After this number of URLs the thread rests for a moment (seconds), in favour of the slot clock.
-_AT_A_STRETCH = 20
-_REST = 0.002
 #: The request fingerprint of a URL, and its pages.
 KnownAs = Callable[[str], tuple[bytes, Sequence[int]]]
 #: What a source last announced of pages, in the database.
@@ -107,8 +105,8 @@ def _look_up(read: SourceRead, known_as: KnownAs) -> list[_Entry]:
     columns = zip(entries.url, entries.lastmod, entries.precision, entries.lastmod_text, strict=True)
     for number, entry in enumerate(columns):
         url = entry[0]
-        if number % _AT_A_STRETCH == 0:
-            time.sleep(_REST)
+        if number % STEP == 0:  # in favour of the slot clock
+            time.sleep(SLICE)
         try:
             name, pages = known_as(url)
             if not pages and (plain := without_tracking(url)) != url:

@@ -31,12 +31,13 @@ class Sources:
     >>> sitemap = sources.add("sitemap", "https://example.com/sitemap.xml", "example.com", now=0.0)
     >>> sources.next_due(0.0, lambda source: True) == sitemap.source
     True
-    >>> sources.polled(sitemap.source, now=10.0, n_pages=120, bandwidth=10.0).next_poll_at
+    >>> sources.polled(sitemap.source, now=10.0, n_pages=120, bandwidth=10.0, has_news=True).next_poll_at
     12.0
     """
 
-    def __init__(self, interval: float, most_of_a_host: int = Limits().max_children) -> None:
+    def __init__(self, interval: float, most_of_a_host: int = Limits().max_children, *, once: bool = False) -> None:
         self._interval = interval
+        self._once = once  # in this run: the next one goes on
         # As many as one index may list; with three levels of indexes there is no bound otherwise.
         self._most_of_a_host = most_of_a_host
         self._n_of_host: Counter[str] = Counter()
@@ -175,29 +176,38 @@ class Sources:
         return None
 
     def polled(
-        self, number: int, now: float, n_pages: int, bandwidth: float, *, has_news: bool = False, **changes: object
+        self,
+        number: int,
+        now: float,
+        n_pages: int,
+        bandwidth: float,
+        *,
+        has_news: bool | None = None,
+        **changes: object,
     ) -> Source:
         """Note that a poll has ended, and plan the next one; return the new row.
 
         It comes twice as soon after news, if all sources together take less than their share, and half as soon without
-        any or after an error.
+        any. None says that the poll has failed.
         """
         source, most, usual = self[number], _SHARE * bandwidth, 1.0 / self._interval
         if source.next_poll_at == _NEVER:  # left while it was asked
             return self.describe(number, polled_at=now)
         if (rate := source.quality.get("polls_per_second")) is None:
             # A sitemap whose index states dates is polled when that date is another one.
-            has_news = source.listed_lastmod is None
-            rate = most / self._n_of_host.total() if has_news else 0.0
+            rate = most / self._n_of_host.total() if source.listed_lastmod is None else 0.0
         else:
             rate *= 2 if has_news and self._polls_per_second < most else 0.5
+        if has_news is None:
+            rate = min(rate, usual / 2)
         least = usual if has_news else min(usual, 1.0 / DAY)
         rate = min(max(rate, least), max(usual, bandwidth / (_SHARE * max(n_pages, 1))))
         self._count(source, -1)
         quality = {**source.quality, "polls_per_second": rate}
         changed = self.describe(number, polled_at=now, next_poll_at=now + 1 / rate, quality=quality, **changes)
         self._count(changed, 1)
-        self._wait_until(now + 1 / rate, number)
+        if not self._once:
+            self._wait_until(now + 1 / rate, number)
         return changed
 
     def describe(self, number: int, **changes: object) -> Source:

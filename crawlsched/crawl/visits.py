@@ -287,14 +287,14 @@ class VisitEnds:
         fetched: ResponseFacts | None = None,
         *,
         leave: Callable[..., None] | None = None,
-    ) -> None:
-        """A visit ended without content: its page backs off, and the feed gets a new state."""
+    ) -> int | None:
+        """A visit ended without content: its page backs off, and the feed gets a new state; return what `end` does."""
         observation = self.end(visit, outcome, now, fetched)
         page, hosts = visit.page, self.collection.hosts
         if visit.source >= 0:
             self.source_failed(visit.source, now)
         if page < 0:
-            return
+            return None
         before = self._planner.standing(page)
         free_at = hosts.free_at(visit.host, now)
         leave = leave or self._leave.get(outcome, self._planner.failed)
@@ -302,13 +302,14 @@ class VisitEnds:
         self.failing_hosts.have_news = True
         self.collection.unsaved.page(page, now)
         self.tell(page, before, observation, now)
+        return observation
 
     def source_failed(self, number: int, now: float) -> None:
         """A sitemap gave nothing: it is polled again later, ever more rarely."""
         self._count("crawlsched/sources/failed")
         self.source_polled(number, now)
 
-    def source_polled(self, number: int, now: float, *, has_news: bool = False, **changes: object) -> None:
+    def source_polled(self, number: int, now: float, *, has_news: bool | None = None, **changes: object) -> None:
         """A poll of a sitemap has ended."""
         n_pages, bandwidth = self._planner.pages.n, self._planner.bandwidth
         polled = self.collection.sources.polled(number, now, n_pages, bandwidth, has_news=has_news, **changes)

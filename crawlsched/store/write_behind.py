@@ -60,7 +60,7 @@ class WriteBehind:
         waiting = list(self._waiting)  # read at once, since the thread takes from it; it seldom has more than one
         return min((batch.since for parts in waiting for _, batch in parts if batch.since is not None), default=None)
 
-    def drain(self, timeout: float) -> bool:
+    def drain(self, timeout: float = 600.0) -> bool:
         """Wait until everything submitted is written; False if `timeout` seconds were not enough, or it is `lost`."""
         with self._changed:
             self._changed.wait_for(lambda: not self._waiting or self.lost is not None, timeout)

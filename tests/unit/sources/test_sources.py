@@ -29,24 +29,36 @@ def test_a_due_source_waits_once_and_goes_when_its_host_may_be_asked() -> None:
     assert sources.next_due(2.0, lambda source: True) is None
 
 
-def _waits(sources: Sources, number: int, news: Iterable[bool], n_pages: int = 1_200) -> list[float]:
+def _waits(sources: Sources, number: int, news: Iterable[bool | None], n_pages: int = 1_200) -> list[float]:
     """Poll a source at time 0, and return how long it waits each time; ten crawls a second."""
     polled = [sources.polled(number, 0.0, n_pages, 10.0, has_news=has_news) for has_news in news]
     return [row.next_poll_at or 0.0 for row in polled]
 
 
 def test_a_source_is_polled_sooner_while_it_brings_news_and_ever_more_rarely_while_it_does_not() -> None:
-    """From a twentieth of the bandwidth on; twice as late each time, after an error, too; at least each day."""
+    """From a twentieth of the bandwidth on; twice as late each time, at least each day; hours after an error."""
     sources = Sources(3600.0)
     sources.add("sitemap", "http://a/s.xml", "a", now=0.0)
     # Two polls in 6 seconds is a twentieth of a round and no sooner.
     assert _waits(sources, 0, [False, *[True] * 3]) == [6.0] * 4
+    assert sources.n_due(7.0) == 1
     assert _waits(sources, 0, [False] * 3 + [True]) == [12.0, 24.0, 48.0, 24.0]
     waits = _waits(sources, 0, [False] * 20 + [True])
     assert waits[-2:] == [86_400.0, 3_600.0]
     again = Sources(3600.0)
     again.load(list(sources))
-    assert _waits(again, 0, [True]) == [1_800.0]
+    assert _waits(again, 0, [True, None, None, True]) == [1_800.0, 7_200.0, 14_400.0, 3_600.0]
+
+
+def test_in_one_pass_a_source_is_polled_once() -> None:
+    """Another date in its index, or a notice, has it polled again."""
+    sources = Sources(3600.0, once=True)
+    sources.add("sitemap", "http://a/s.xml", "a", now=0.0)
+    assert sources.next_due(0.0, lambda source: True) == 0
+    _waits(sources, 0, [True])
+    assert sources.n_due(1e6) == 0
+    sources.poll(0)
+    assert sources.n_due(0.0) == 1
 
 
 def test_all_sources_together_take_a_twentieth_of_the_bandwidth() -> None:
@@ -80,7 +92,7 @@ def test_a_source_that_was_asked_for_in_between_is_not_polled_twice() -> None:
     sources.load([Source(0, "sitemap", "http://a/s.xml", "a", next_poll_at=100.0)])
     sources.poll(0)
     assert sources.next_due(0.0, lambda source: True) == 0
-    sources.polled(0, 50.0, n_pages=1, bandwidth=0.0)
+    sources.polled(0, 50.0, n_pages=1, bandwidth=0.0, has_news=True)
     assert sources.n_due(3649.0) == 0
     assert sources.n_due(3650.0) == 1
 
@@ -137,10 +149,10 @@ def test_a_source_that_nobody_names_any_more_is_asked_no_more_until_it_is_named_
     sources = Sources(3600.0)
     for number, name in enumerate(("index", "listed", "other")):
         sources.add("sitemap", f"http://a/{name}.xml", "a", now=0.0, parent=0 if name == "listed" else None)
-        sources.polled(number, 0.0, 1, 0.0, fingerprint=b"x")
+        sources.polled(number, 0.0, 1, 0.0, has_news=True, fingerprint=b"x")
     sources.n_due(4000.0)
     assert [row.source for row in sources.leave(0)] == [0, 1]
-    sources.polled(0, 4001.0, 1, 0.0)
+    sources.polled(0, 4001.0, 1, 0.0, has_news=True)
     sources.poll(1)
     assert sources.next_due(4001.0, lambda source: True) == 2
     assert sources.n_due(1e9) == 0
