@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 from html import unescape
-from io import StringIO
 from typing import Any
 from unicodedata import normalize
 
@@ -41,8 +40,11 @@ _CLOSERS = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in 
 _NO_TAG = re.compile(
     r"<!--(?:-?>|.*?(?:--!?>|\Z))|<(?:[!?]|/(?![a-zA-Z]))[^>]*+>?|(?P<text>(?:<(?![a-zA-Z/!?])[^<]*+)++)", re.DOTALL
 )
-# A comment, and what holds no tags.
-_PART_WITHOUT_TAGS = re.compile(rf"<(?:!--|(({'|'.join(sorted(_CLOSERS))})(?=[\s/>]){_WITHIN})>?)", re.IGNORECASE)
+# A comment, and what holds no tags, to the end where that is missing.
+_PART_WITHOUT_TAGS = re.compile(
+    rf"<!--(?:-?>|.*?(?:--!?>|\Z))|(?P<tag><({'|'.join(sorted(_CLOSERS))})(?=[\s/>]){_WITHIN}>?)(?P<held>.*?)(?=</\2[\s/>]|\Z)",
+    re.DOTALL | re.IGNORECASE,
+)
 # Where tags are not read one by one: those that can say something to readers or programs, and any.
 _TELLING_TAG = re.compile(rf"<((?i:s|del|strike)(?=>)|[a-zA-Z][^\s/>]*+[\s/]{_WITHIN})(?:>|\Z)")
 _ANY_TAG = re.compile(rf"<[a-zA-Z/!?]{_WITHIN}>?")
@@ -244,28 +246,16 @@ def skimmed(markup: str) -> tuple[str, list[str], list[tuple[str, str]]]:
     >>> skimmed("<td>Tea<td><b title=hot>5<!-- 1 --></b><script async>go()</script><style>b</style></td>")
     ('Tea 5', ['b title=hot'], [('script async', 'go()')])
     """
-    pieces = StringIO()  # a list of small strings would take ten times their size
     scripts: list[tuple[str, str]] = []
-    without_end: set[str] = set()
-    position = 0
-    while found := _PART_WITHOUT_TAGS.search(markup, position):
-        pieces.write(markup[position : found.start()])
-        position = found.end()
-        name = (found[2] or "").lower()
-        if not name:  # a comment
-            position = _NO_TAG.match(markup, found.start()).end()  # type: ignore[union-attr]  # it matches all there is
-            continue
-        held = ""
-        if name not in without_end and "shadowroot" not in found[1].lower():
-            if closer := _CLOSERS[name].search(markup, position):
-                held, position = markup[position : closer.start()], closer.start()
-            else:
-                without_end.add(name)
+
+    def seen_of(part: re.Match[str]) -> str:
+        name = (part[2] or "").lower()
         if name == "script":
-            scripts += [(found[1], held)] if held else []
-        else:
-            pieces.write(found[0])
-            pieces.write(held.replace("<", "&lt;") if name in _TEXT_ONLY else "")
-    pieces.write(markup[position:])
-    seen = pieces.getvalue()
+            scripts.append((part["tag"][1:].removesuffix(">"), part["held"]))
+        if name in ("", "script"):
+            return ""
+        is_shown = name in _TEXT_ONLY or "shadowroot" in part["tag"].lower()
+        return part["tag"] + (part["held"].replace("<", "&lt;") if is_shown else "")
+
+    seen = _PART_WITHOUT_TAGS.sub(seen_of, markup)
     return normalised(_ANY_TAG.sub(" ", seen)), _TELLING_TAG.findall(seen), scripts

@@ -13,14 +13,7 @@ from functools import lru_cache
 from itertools import count
 from typing import Literal, NamedTuple
 
-from crawlsched.change_detection.limits import (
-    DEEPEST,
-    LONGEST_COMPARED,
-    LONGEST_NAME,
-    MOST_COMPARED,
-    MOST_KEPT,
-    MOST_SHOWN,
-)
+from crawlsched.change_detection.limits import DEEPEST, LONGEST_COMPARED, LONGEST_NAME, MOST_COMPARED, MOST_KEPT
 
 __all__ = ["Difference", "Kind", "Trace", "differences", "digest_of", "gaps_between", "token_runs"]
 
@@ -115,7 +108,7 @@ class Trace:
             room -= len(text) if text is not None else 0
             kept.append(digest if text is None or room < 0 else text)
         named = list(self.names.items())
-        data = [named, [index[place] for place in self.places], kept, self.rest, self.changes[:MOST_SHOWN]]
+        data = [named, [index[place] for place in self.places], kept, self.rest, self.changes]
         written = json.dumps(data, ensure_ascii=True, separators=(",", ":"))
         return _VERSION + zlib.compress(written.encode("ascii"), 1)
 
