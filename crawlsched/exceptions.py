@@ -44,7 +44,7 @@ class SettingError(CrawlschedError, ValueError):
 
 
 def require_posix() -> None:
-    """Refuse systems without POSIX processes; whatever is used first calls this.
+    """Refuse systems without POSIX processes. Each entry point calls this.
 
     Signal 0 asks whether the owner of a collection still runs; on Windows it would interrupt that process.
     """

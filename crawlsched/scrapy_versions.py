@@ -195,7 +195,7 @@ def dupefilter_of(scheduler: Any) -> Any:
     return getattr(scheduler, "df", None)
 
 
-@_nicety("what waits when the spider closes is given up late", False)
+@_nicety("requests that wait when the spider closes are given up late", False)
 def is_closing(crawler: Crawler) -> bool:
     """Whether the spider is being closed."""
     slot: Any = crawler.engine._slot
@@ -226,7 +226,7 @@ def stand_before_handlers(crawler: Crawler, make: Callable[[Any], _T]) -> _T | N
 
 @_nicety("a request may be sent again by itself on a connection that the server had closed")
 def switch_off_retries(handlers: Any, scheme: str) -> None:
-    """Keep the pool of Scrapy's handler from sending requests again behind everybody's back."""
+    """Keep the pool of Scrapy's handler from repeating requests that the crawl does not know of."""
     pool: Any = getattr(handlers._handlers.get(scheme), "_pool", None)  # other handlers than Twisted's have none
     if getattr(pool, "retryAutomatically", False):
         pool.retryAutomatically = False
@@ -251,7 +251,7 @@ def put_robots(crawler: Crawler, netloc: str, parser: Any) -> None:
 
 
 def running_command() -> str | None:
-    """Return the module of the Scrapy command that runs; None in scripts. No argument of an add-on says so."""
+    """Return the module of the Scrapy command that runs; None in scripts. Scrapy does not pass it to add-ons."""
     frame = sys._getframe()
     while frame is not None:
         if frame.f_globals.get("__name__") == "scrapy.cmdline" and "cmd" in frame.f_locals:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
-from math import inf
+from math import inf, isclose
 from typing import TypeVar
 
 import numpy as np
@@ -42,22 +42,19 @@ FloatArray = NDArray[np.float64]
 Name = TypeVar("Name", str, int)
 
 LARGEST_NUMBER = 4096
-#: Seconds for which a grant is valid by the database's clock, and by which its holder stops sooner by its own.
-LEASE, MARGIN = 6.0, 0.5
-#: Seconds between two renewals.
-RENEWAL_INTERVAL = 2.0
+#: Seconds for which a grant is valid by the database's clock.
+LEASE = 6.0
+#: Seconds by which its holder stops sooner by its own clock: clocks may differ in their rates by 8 percent.
+MARGIN = LEASE / 12
+#: Seconds between two renewals: two may be lost.
+RENEWAL_INTERVAL = LEASE / 3
 #: The crawl values at which every curve is published, rising; importance times seconds.
 LEVELS: FloatArray = np.geomspace(1e-4, 1e8, 97)
 # Each shard gets this part of an equal share at least, so that no shard is blind for its changes.
 _LEAST_SHARE = 0.002
-# A smaller demand is as good as none; logarithms are taken of it.
-_NOTHING = 1e-12
-# A curve made from less than this share of the pages says nothing about the rest.
-_LEAST_KNOWN = 0.1
-# Loads that differ by less than this share of a fair one are left: each move costs a loading.
-_TOLERANCE = 0.1
-# The moved shards weigh less than the gap by this factor: otherwise loads would change places for ever.
-_LESS = 1.0 - 1e-6
+# Loads that differ by less than this share of a fair one are left: each move costs a loading. A curve made from less
+# than this share of the pages says nothing about the rest.
+_LITTLE = 0.1
 
 
 def is_number_of_shards(n: int) -> bool:
@@ -95,7 +92,7 @@ def assigned(weights: Mapping[int, float], owners: Mapping[int, str], members: C
         least = min(order, key=lambda member: (load[member], member))
         given[shard] = least
         load[least] += weights[shard]
-    _move(weights, given, load, _TOLERANCE * sum(weights.values()) / len(order))
+    _move(weights, given, load, _LITTLE * sum(weights.values()) / len(order))
     return {shard: given[shard] for shard in sorted(given)}
 
 
@@ -108,7 +105,12 @@ def _move(weights: Mapping[int, float], given: dict[int, str], load: dict[str, f
         gap = load[most] - load[least]
         if gap <= tolerance:
             return
-        fitting = [shard for shard, member in given.items() if member == most and 0.0 < weights[shard] < _LESS * gap]
+        # A shard that weighs as much as the gap would only change the loads' places, and so for ever.
+        fitting = [
+            shard
+            for shard, member in given.items()
+            if member == most and 0.0 < weights[shard] < gap and not isclose(weights[shard], gap, rel_tol=1e-6)
+        ]
         if not fitting:
             return
         # The move that leaves the two nearest to each other.
@@ -129,9 +131,9 @@ def written_curve(demand: FloatArray, n_planned: int, n_pages: int) -> str | Non
     >>> written_curve(demand, n_planned=10, n_pages=1000) is None
     True
     """
-    if not len(demand) or n_planned < _LEAST_KNOWN * n_pages:
+    if not len(demand) or n_planned < _LITTLE * n_pages:
         return None
-    level, rate = np.log(demand[::-1, 0]), np.log(np.maximum(demand[::-1, 1], _NOTHING))
+    level, rate = np.log(demand[::-1, 0]), np.log(np.maximum(demand[::-1, 1], np.finfo("<f4").tiny))
     asked = np.log(LEVELS)
     curve = np.exp(np.interp(asked, level, rate)) * n_pages / n_planned
     # Above its highest value nothing is wanted; below its lowest, no more than there.
@@ -245,8 +247,8 @@ class Grant:
     def answered(self, number: int, granted: float) -> None:
         """Take over the answer to a renewal, unless a later one was answered before."""
         if number == self.number:
-            # The deadline comes last. Whoever reads both without a lock never sees the higher rate too early under the
-            # new deadline, nor an old rate after a lower one was promised.
+            # A lower rate is set before the deadline, and a higher one after it. So a thread that reads both without a
+            # lock never sees a rate that was not granted until the deadline.
             if granted < self.rate:
                 self.rate = granted
             self.deadline = self._asked_at + LEASE - MARGIN

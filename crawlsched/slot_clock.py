@@ -15,9 +15,6 @@ GAP = 0.8
 # millisecond, which at 500 slots a second is half the distance between two slots.
 TIMER_SLACK = 0.002
 
-# `now` may step back by this many seconds before the clock takes it for a clock that was set back.
-BACKWARD_TOLERANCE = 1.0
-
 
 class SlotClock:
     """Hand out slots at a fixed rate: slot j is due at ``start + j / rate``, j = 0, 1, 2, ...
@@ -33,7 +30,7 @@ class SlotClock:
     rate : float
         Slots per second, positive.
     start : float
-        Time of the first slot, in seconds on the caller's clock.
+        Time of the first slot, in seconds on the caller's clock, which never goes back.
     debt : float
         How far behind the grid a slot may be and still be paid back, in seconds.
 
@@ -63,7 +60,7 @@ class SlotClock:
     101.6
     """
 
-    __slots__ = ("_debt", "_earliest", "_index", "_latest", "_origin", "missed", "rate", "taken")
+    __slots__ = ("_debt", "_earliest", "_index", "_origin", "missed", "rate", "taken")
 
     def __init__(self, rate: float, start: float, *, debt: float = 1.0) -> None:
         if not isfinite(start):
@@ -76,12 +73,10 @@ class SlotClock:
         self._origin = start  # time of slot 0 of the present grid
         self._index = 0  # the slot that comes next
         self._earliest = -inf  # effective time before which the next slot is too near to the last one
-        self._latest = -inf  # the latest `now` ever seen
 
     def next_time(self, now: float) -> float:
-        """Return the earliest time at which the next slot may be taken; at or before `now` if it may be taken now."""
-        self._follow(now)
-        return max(self._slot_time(), self._earliest)
+        """Return the earliest time, from `now` on, at which the next slot may be taken."""
+        return max(now, self._slot_time(), self._earliest)
 
     def is_due(self, now: float) -> bool:
         """Return whether a slot may be taken now."""
@@ -89,7 +84,6 @@ class SlotClock:
 
     def take(self, now: float) -> None:
         """Use one slot now; the caller has checked `is_due` (a slot taken too early is one of those to come)."""
-        self._follow(now)
         self._give_up_old_slots(now)
         effective = max(self._slot_time(), self._earliest, now - TIMER_SLACK)
         self._earliest = effective + GAP * (1.0 + TIMER_SLACK) / self.rate
@@ -102,7 +96,6 @@ class SlotClock:
 
     def skip(self, now: float) -> int:
         """Let all slots pass that have come by now, unused, and return their number: idleness makes no debt."""
-        self._follow(now)
         passed = max(0, floor((now - self._slot_time()) * self.rate) + 1)
         self._index += passed
         # The product above may be rounded to either side of a slot that falls on `now`.
@@ -114,7 +107,6 @@ class SlotClock:
     def set_rate(self, rate: float, now: float) -> None:
         """Go on at another rate, without a burst: what is owed or paid ahead stays the same in slots."""
         _checked_rate(rate)
-        self._follow(now)
         self._give_up_old_slots(now)
         stretch = self.rate / rate
         self._origin = now + (self._slot_time() - now) * stretch
@@ -136,15 +128,6 @@ class SlotClock:
         given_up = min(too_old, newest)
         self._index += given_up
         self.missed += given_up
-
-    def _follow(self, now: float) -> None:
-        """Move the grid along when the caller's clock was set back, instead of waiting for the old time to return."""
-        if now < self._latest - BACKWARD_TOLERANCE:
-            self._origin += now - self._latest
-            self._earliest += now - self._latest
-            self._latest = now
-        elif now > self._latest:
-            self._latest = now
 
 
 def _checked_rate(rate: float) -> float:

@@ -7,6 +7,7 @@ import logging
 import sys
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from functools import partial
 from importlib import import_module
 from typing import Any, Self
 
@@ -24,12 +25,12 @@ from crawlsched.addon.spidermiddlewares import token_of
 from crawlsched.addon.subscribing import HubSubscriber
 from crawlsched.addon.web_process import WebProcess
 from crawlsched.crawl.collection import FLUSH_INTERVAL
-from crawlsched.crawl.commands import obey_pending
 from crawlsched.crawl.figures import Figures
 from crawlsched.crawl.first_minute import FIRST_MINUTE, minute
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.shared.shared_crawl import refresher_of
 from crawlsched.feed.webhook import Webhook
+from crawlsched.jobs.commands import obey_pending
 from crawlsched.jobs.crawl_jobs import CrawlJobs
 from crawlsched.receiver.receiver import Receiver
 from crawlsched.scrapy_versions import (
@@ -158,7 +159,7 @@ class Refresh:
             self._every(FLUSH_INTERVAL, "obeying commands", self._obey_commands)
             self._start_what_one_process_has()
         else:
-            refresher.on_shard = jobs.shard_came
+            refresher.on_shard, refresher.on_commands = jobs.shard_came, partial(obey_pending, refresher)
             self._every(_OTHERS_INTERVAL, "following the others", lambda: sharing.look(refresher.clock()))
         if figures is not None:
             self._once(LOOK_INTERVAL, figures.sample)  # soon: people look most at a crawl that has just begun

@@ -73,7 +73,7 @@ class RobotsFiles:
         return netloc if self._is_due(copy) else None
 
     def look(self) -> None:
-        """Read what is due of hosts that forbid pages: where all are forbidden, no request would lead to it."""
+        """Read the robots.txt that is due of hosts that forbid pages: if they forbid all, no request would read it."""
         if not self._refresher.rate.rests:
             for netloc in self._forbidding & self._copies.keys():
                 if self._is_due(self._copies[netloc]):

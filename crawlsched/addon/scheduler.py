@@ -30,7 +30,6 @@ from crawlsched.addon.downloadermiddlewares import VisitErrback
 from crawlsched.addon.lifetime import exit_with_1, wait
 from crawlsched.addon.sending import LOOK_AGAIN, DownloaderSlots, PacedHandlers
 from crawlsched.change_signals.collected import Limits
-from crawlsched.crawl.commands import obey_waiting
 from crawlsched.crawl.deliveries import Delivery
 from crawlsched.crawl.fingerprints import fingerprints
 from crawlsched.crawl.guard import PATIENCE
@@ -41,6 +40,7 @@ from crawlsched.crawl.request_templates import RequestTemplate, build_request, t
 from crawlsched.crawl.shared.shared_crawl import refresher_of
 from crawlsched.crawl.visits import CALL_META, NOT_RETRIED, Visit
 from crawlsched.exceptions import CollectionInUse, CrawlschedError, StoreError
+from crawlsched.jobs.commands import obey_waiting
 from crawlsched.scrapy_versions import (
     call_later,
     close_spider,
@@ -60,7 +60,7 @@ __all__ = ["FALLBACK_SCHEDULER", "LOOK_INTERVAL", "Scheduler"]
 
 logger = logging.getLogger(__name__)
 
-#: A setting that the add-on makes of Scrapy's: the scheduler for requests that are no pages.
+#: The setting in which the add-on keeps the project's SCHEDULER, which gets the requests that are no pages.
 FALLBACK_SCHEDULER = "SCHEDULER_BEFORE_CRAWLSCHED"
 #: Seconds between two looks at whatever has time; spider_idle for a handler that raises DontCloseSpider, as in Scrapy.
 LOOK_INTERVAL = 5.0

@@ -208,7 +208,7 @@ class PacedHandlers:
 
 
 class DownloaderSlots:
-    """May this host be asked now? By Scrapy's per-host download slots, our own count of visits, and what hosts said."""
+    """May this host be asked now? Scrapy's download slots, our count of visits and the hosts' own wishes decide."""
 
     def __init__(self, crawler: Crawler, refresher: Refresher) -> None:
         self._crawler = crawler

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from sys import float_info
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from crawlsched.bandwidth.division import SignalAllocation, checked, divide, not
 from crawlsched.bandwidth.unannounced import even_rates
 from crawlsched.columns.array_types import FloatArray
 from crawlsched.columns.blocks import blocks
-from crawlsched.columns.numerics import EPSILON, LARGEST_LOG
+from crawlsched.columns.numerics import LARGEST_LOG
 from crawlsched.crawl_value import elapsed_at_value, noisy_value
 from crawlsched.crawl_value.inverse import LARGEST_SHARE, inverse_residual_one
 from crawlsched.crawl_value.rules import natural_parameters
@@ -45,7 +46,7 @@ def refresh_rates_with_signals(
     -----
     Problem (4) of Busa-Fekete et al., solved by Theorem 1: page i is crawled when its effective elapsed time reaches
     the ι with V(ι) = Λ, and so 1/ψ(ι) times a second on average (Lemma 4). With y = α ι, the objective is
-    o = μ exp(-y) + V(y)/ψ(y), and what is left of it after the price of the crawls is μ exp(-y).
+    o = μ exp(-y) + V(y)/ψ(y). Without the price of the crawls, V(y)/ψ(y), it is μ exp(-y).
 
     Where all changes are announced (recall is 1) a page's freshness falls only with announcements, and its threshold
     is a number of them: crawled at every n-th, its rate is γ/n and its crawl value V(n). Rates between γ/(n+1)
@@ -177,7 +178,7 @@ class _Announced:
         # is enough, and n below that with exp(-κ n) = 1 - share is too little.
         most = np.ceil(inverse_residual_one(below_one) / kappa) + 1.0
         least = np.maximum(np.floor(-np.log1p(-below_one) / kappa * (1.0 - 1e-12)) - 1.0, 0.0)
-        while (most - least > np.maximum(1.0, 4.0 * EPSILON * most)).any():
+        while (most - least > np.maximum(1.0, 4.0 * float_info.epsilon * most)).any():
             middle = np.floor((least + most) / 2.0)
             enough = (self._value(middle * kappa) >= threshold) & (middle > 0.0)
             least, most = np.where(enough, least, middle), np.where(enough, middle, most)

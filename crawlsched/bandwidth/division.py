@@ -1,7 +1,7 @@
 """Division: a bandwidth divided among pages so that no crawl would be worth more elsewhere.
 
-The best rates of a sum of concave gains, given their sum, have one slope in common, the threshold Λ; each page by
-itself then wants the rate at which its own gain has that slope (the Karush-Kuhn-Tucker conditions, which Busa-Fekete et
+A sum of concave gains is largest, for a given sum of rates, where all gains have the same slope, the threshold Λ. Each
+page then wants the rate at which its own gain has that slope (the Karush-Kuhn-Tucker conditions, which Busa-Fekete et
 al. write out in Appendix A). So one number is searched for.
 
 Everything is done in blocks of pages, so that ten million of them need little more memory than their arrays.
@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 from math import copysign, exp, fsum, log
+from sys import float_info
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from crawlsched.columns.array_types import FloatArray
 from crawlsched.columns.blocks import blocks
-from crawlsched.columns.numerics import EPSILON, LARGEST_LOG, ROUNDS
+from crawlsched.columns.numerics import LARGEST_LOG, ROUNDS
 
 __all__ = [
     "Allocation",
@@ -77,14 +78,14 @@ def _bracket_threshold(demand: Callable[[float], float], target: float, start: f
     """
 
     def surplus(log_threshold: float) -> float:
-        # (demand - target) / (demand + target): -1 at no demand, 1 at infinite demand, and close to half
-        # the logarithm of demand/target in between, which is nearly linear in the logarithm of the threshold.
+        # (demand - target) / (demand + target): -1 at no demand, 1 at infinite demand. In between it is close to half
+        # the logarithm of demand/target, which is nearly linear in the logarithm of the threshold.
         return 1.0 - 2.0 * target / (demand(exp(log_threshold)) + target)
 
     x2, f2, x1, f1 = _bracket(surplus, log(start))
     fraction = f1 / (f1 - f2)
     for step in count():
-        smallest = max(_TOLERANCE, 4.0 * EPSILON * max(abs(x1), abs(x2)))
+        smallest = max(_TOLERANCE, 4.0 * float_info.epsilon * max(abs(x1), abs(x2)))
         width = abs(x2 - x1)
         if width <= 2.0 * smallest or f1 == 0.0:
             break
@@ -108,7 +109,7 @@ def _bracket(surplus: Callable[[float], float], start: float) -> tuple[float, fl
     near = min(max(start, -LARGEST_LOG), LARGEST_LOG)
     f_near = surplus(near)
     upwards = f_near >= 0.0
-    # Rates go roughly with threshold**-0.5, so the logarithm of the threshold is off by about 4 f; a bit more crosses.
+    # Rates go roughly with threshold**-0.5, so the logarithm of the threshold is off by about 4 f; 4.4 f crosses it.
     step = copysign(max(4.4 * abs(f_near), _TOLERANCE), 1.0 if upwards else -1.0)
     while upwards or near > -LARGEST_LOG:
         far = min(max(near + step, -LARGEST_LOG), LARGEST_LOG)
@@ -214,7 +215,7 @@ def _rates(wanted: WantedRates, columns: Sequence[FloatArray], threshold: float)
 
 
 def _start(columns: Sequence[FloatArray], bandwidth: float) -> float:
-    """Guess the threshold: rates are close to sqrt(importance * change_rate / threshold) in all gains, to a factor."""
+    """Guess the threshold: rates are about proportional to sqrt(importance * change_rate / threshold) in all gains."""
     change_rate, importance = columns[:2]
     some = blocks(change_rate.size)
     roots = fsum(float(np.sum(np.sqrt(importance[pages] * change_rate[pages]))) for pages in some)

@@ -28,9 +28,9 @@ def low_discrepancy_schedule(rates: ArrayLike, n_slots: int) -> IndexArray:
     page's share of all rates, k the number of pages whose rate is not 0, and d = 1 / (2k - 2), a page that has been
     crawled x times may be crawled again in the first slot n with q n - x ≥ d and has to be by the last one with
     q n - x ≤ 1 - d; of the pages which may be crawled, the one with the earliest such deadline is (ties: the
-    lowest page). After n slots every page has been crawled q n times, up to 1 - d more or fewer, and no schedule
-    can promise less than that. It takes O(log k) operations per slot: pages that may not be crawled yet wait in a list
-    per slot, the others in a heap ordered by deadline.
+    lowest page). After n slots the number of crawls of a page differs from q n by at most 1 - d, and no schedule
+    can guarantee a smaller difference. It takes O(log k) operations per slot: pages that may not be crawled yet wait
+    in a list per slot, the others in a heap ordered by deadline.
 
     Rounding is the one departure: where it leaves no page that may be crawled, the one that may next is.
 

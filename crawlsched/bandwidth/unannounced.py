@@ -41,9 +41,9 @@ def refresh_rates(
     Notes
     -----
     Problem (5) of Busa-Fekete et al.: maximise Σ G(ξ; μ, Δ) with G = (μ/Δ) ξ (1 - exp(-Δ/ξ)), subject to Σ ξ = R.
-    The slope of G is the crawl value μ/Δ (1 - (1 + x) exp(-x)) after the interval 1/ξ, with x = Δ/ξ, and at
-    the optimum it is the threshold Λ for every page that is crawled; pages with μ/Δ ≤ Λ are given up. So is a page
-    which never changes, or does not matter.
+    The slope of G is the crawl value μ/Δ (1 - (1 + x) exp(-x)) after the interval 1/ξ, with x = Δ/ξ. At the optimum
+    it is the threshold Λ for every page that is crawled. Pages with μ/Δ ≤ Λ are not crawled, nor are pages that never
+    change or do not matter.
 
     Memory is bounded by a few numbers per page besides the arguments, and ten million pages take some seconds.
 

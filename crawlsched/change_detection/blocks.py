@@ -32,7 +32,7 @@ _ENDED_BY: dict[str, tuple[frozenset[str], frozenset[str] | None]] = {
 ), (frozenset({"p"}), None))  # fmt: skip
 # What follows a digit in a name is a number or made up by a program: "item-12", "css-1q2w3e", "ad-8f3a9c".
 _MADE_UP = re.compile(r"\d\S*")
-# Paths that begin so lead to values by keys, to lines, cells and members.
+# Paths that begin with these lead to values by their keys, and to lines, cells and members.
 _OF_KEYS, _OF_LINES = frozenset({"json", "json-ld", "script"}), frozenset({"text", "xml"})
 _CELLS = frozenset({"td", "th"})
 # Their classes and ids often belong to a single page.
@@ -113,7 +113,7 @@ class PageBlocks:
 
     @cached_property
     def trace(self) -> Trace:
-        """The part that is kept; a caller that knows it to be unchanged may set the old one."""
+        """The trace, which is kept. A caller that knows the page to be unchanged may set the old trace here."""
         names = {place: self.name_of(place) for place in dict.fromkeys(self.paths)}
         said = [digest_of(text) for text in self.texts]
         return Trace([*self.paths], [*self.texts], said, names, digest_of(self.rest))
@@ -132,7 +132,7 @@ class PageBlocks:
         return way[::-1]
 
     def name_of(self, path: int) -> str:
-        """Return how to call a place: a selector, or "@" and the keys of data.
+        """Return the name of a place: a selector, or "@" and the keys of data.
 
         >>> blocks = page_blocks("<main><ul class='tags new'><li>one")
         >>> blocks.name_of(blocks.paths[0])

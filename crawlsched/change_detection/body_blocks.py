@@ -7,6 +7,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Collection
+from itertools import islice
 
 from crawlsched.change_detection.blocks import PageBlocks, page_blocks
 from crawlsched.change_detection.content_kind import content_kind, decoded
@@ -18,7 +19,7 @@ __all__ = ["GZIP", "body_blocks"]
 
 _KEY_AND_VALUE = re.compile(rf"\s*+(?:#\s*+)?+([A-Za-z][\w./-]{{0,{LONGEST_NAME}}}+)(?:;[^:]*+)?+\s*+[:=]\s*+\S")
 _TAG = re.compile(r"<(/?)([A-Za-z_][^\s/<>]*+)([^<>]*+)>([^<]*+)")
-# Comments, instructions and declarations say nothing; what stands in CDATA is text. What has no end goes to the last.
+# Comments, instructions and declarations do not count; CDATA is text. One that is never closed goes up to the end.
 _SPECIAL = re.compile(r"<!--.*?(?:-->|\Z)|<!\[CDATA\[(.*?)(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)|<!.*?(?:>|\Z)", re.DOTALL)
 _ATTRIBUTE = re.compile(r"""([^\s=<>"'/]++)\s*+=\s*+("[^"]*+"|'[^']*+')""")
 _CDATA_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
@@ -118,18 +119,19 @@ def _add_text(blocks: PageBlocks, text: str, is_csv: bool) -> None:
     if is_csv and (columns := _columns(lines)):
         _add_rows(blocks, root, lines, *columns)
         return
-    blocks.rest = "\n".join(lines[MOST_BLOCKS:])
     for line in lines[:MOST_BLOCKS]:
         match = _KEY_AND_VALUE.match(line)
         path = blocks.to(root, f"@{match[1]}") if match else root
         blocks.add(path, normalised(line, references=False))
+    del lines[:MOST_BLOCKS]
+    blocks.rest = "\n".join(lines)
 
 
 def _add_rows(blocks: PageBlocks, root: int, lines: list[str], start: int, delimiter: str, names: list[str]) -> None:
     for line in lines[:start]:
         blocks.add(blocks.to(root, "before"), normalised(line, references=False))
     paths = [blocks.to(root, f"@{name}") for name in names]
-    reader = csv.reader(lines[start:], delimiter=delimiter)
+    reader = csv.reader(islice(lines, start, None), delimiter=delimiter)
     n_read = 0
     try:
         for row in reader:
@@ -140,7 +142,8 @@ def _add_rows(blocks: PageBlocks, root: int, lines: list[str], start: int, delim
                 blocks.add(paths[number] if number < len(paths) else root, cell.strip() or '""')
     except csv.Error:  # what is no table from here on is the remainder
         pass
-    blocks.rest = "\n".join(lines[start + n_read :])
+    del lines[: start + n_read]
+    blocks.rest = "\n".join(lines)
 
 
 def _columns(lines: list[str]) -> tuple[int, str, list[str]] | None:

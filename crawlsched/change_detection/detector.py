@@ -120,7 +120,7 @@ class Detector(NamedTuple):
         two pages.
         """
         between = differences(first.trace, second.trace)
-        if any(one.kind == "order" for one in between):  # of two that change places either may be the one that moved
+        if any(one.kind == "order" for one in between):  # of two blocks that change places either may have moved
             moved = {one.place: one for one in differences(second.trace, first.trace) if one.kind == "order"}
             between = [*between, *(moved[place] for place in moved.keys() - {one.place for one in between})]
         if between and not _are_comparable(first.trace, second.trace):

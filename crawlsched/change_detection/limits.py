@@ -32,7 +32,7 @@ DENSE = 25
 MOST_KEPT = 200_000
 
 #: Characters that are compared token by token, 64 more for each text: 7 ms. All differences behind are one remainder.
-#: Of one text a quarter, so that it leaves room for others; a difference in more is never noise.
+#: One text may use a quarter, which leaves room for others. A difference in a longer text is never noise.
 MOST_COMPARED = 40_000
 LONGEST_COMPARED = MOST_COMPARED // 4
 

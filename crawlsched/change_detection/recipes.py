@@ -52,10 +52,10 @@ class Recipe:
 
     Notes
     -----
-    JSON counts with its keys, but for blocks; what else is not HTML counts by its blocks, but for raw bytes and
-    functions. The borders between blocks, and the paths to them, are markup. From the same bytes, trafilatura finds
-    another text after an upgrade in 8 to 26 % of real pages. Where it finds none, all visible text counts, under an id
-    of its own.
+    All methods but blocks compare JSON with its keys. All but raw bytes and functions compare other content that is
+    not HTML by its blocks. The borders between blocks, and the paths to them, are markup. From the same bytes,
+    trafilatura finds another text after an upgrade in 8 to 26 % of real pages. Where it finds none, all visible text
+    counts, under an id of its own.
 
     Examples
     --------

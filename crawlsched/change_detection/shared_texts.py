@@ -16,7 +16,7 @@ from crawlsched.change_detection.trace import Difference, digest_of
 
 __all__ = ["SharedTexts"]
 
-#: A place, what happened there, and the text that came; the one that went where none came.
+#: A place, the kind of its difference, and the new text there; the text that went where there is no new one.
 _Edit = tuple[int, str, str]
 
 
@@ -37,8 +37,8 @@ class SharedTexts:
     Notes
     -----
     News of a page at a place is the site's if other pages say it there, too, and none that was asked for since lacks
-    it. If one lacks it, pages are in different states, and each tells of itself. Pages with exactly the same content
-    count as one.
+    it. If one lacks it, pages are in different states, and the text is each page's own. Pages with exactly the same
+    content count as one.
     """
 
     def __init__(self) -> None:
@@ -81,7 +81,7 @@ class SharedTexts:
     def of_site(self, seen: PageBlocks, found: Sequence[Difference], now: float) -> list[bool | None]:
         """Return for each difference whether it is the site's; None if this page may be the first to show it."""
         shows = {_edit_of(one) for one in found}
-        # What the page said at these places is over, and news if it comes back; what was contradicted stays so.
+        # The page's earlier edits at these places are over, and count as new if they come back. Refuted edits stay so.
         new = {one.place for one in found if one.n <= 1 and _edit_of(one) not in self._edits}
         for edit in [edit for edit in self._edits.keys() - shows if edit[0] in new]:
             if seen.page in self._edits[edit].pages and not self._edits[edit].n_without:
@@ -155,7 +155,7 @@ def _edit_of(one: Difference) -> _Edit:
 
 
 def _holds(text: str, part: str) -> bool:
-    """Whether a text holds another, and not within a word in all of the first 64 places."""
+    """Whether a text holds another; among the first 64 places at least one must not be within a word."""
     found = islice(re.finditer(re.escape(part), text), DEEPEST)
     return any(not (_is_in_word(text, match.start()) or _is_in_word(text, match.end())) for match in found)
 

@@ -15,7 +15,7 @@ _ASSIGNED = re.compile(r"""\s*(?:(?:window|self|globalThis)[.\[]|var\s|let\s|con
 #: A value that ends so names a file of the site, as links and sources of images do, and counts no more than these.
 ASSET = re.compile(r"\.(?:js|mjs|css|png|jpe?g|gif|svg|webp|avif|ico|woff2?|map)(?:\?\S*)?\Z", re.IGNORECASE)
 
-# Keys of frameworks for themselves: what was built, and what a request was.
+# Keys that frameworks use for themselves: they name a build or a request.
 _OF_FRAMEWORKS = frozenset({"buildId", "nonce", "csrfToken", "csrf_token", "sentryTrace", "sentry-trace", "baggage"})
 #: Keys that are numbers or made up are those of a table, whose rows are alike.
 KEY_OF_A_ROW = re.compile(rf"\d|\W{{2,}}|.{{{LONGEST_NAME + 1}}}")
@@ -28,7 +28,7 @@ _STATES = frozenset((
     "failed", "passed", "check", "cross", "times", "tick", "up", "down", "critical", "through", "ausverkauft",
     "epuise", "agotado", "esaurito",
 ))  # fmt: skip
-# Such words say it together with one of these, or alone.
+# Words that may stand beside those; a class of these words alone is a state, too.
 _BESIDE_STATES = frozenset((
     "is", "has", "not", "out", "of", "in", "stock", "d", "u", "fa", "icon", "status", "state", "glyphicon", "badge",
     "alert", "label", "line",
@@ -126,7 +126,7 @@ def data_of(tag: Tag) -> list[tuple[str, str]]:
 def script_data(tag: Tag, text: str, ignored: frozenset[str] = frozenset()) -> Any:
     r"""Return the data that a script holds, or assigns to a variable; None if it is a program.
 
-    With too many values, the text is the data.
+    With too many values, it is one value: the whole text.
 
     >>> script_data(Tag('script type="application/ld+json"'), '{"price": 5}'), script_data(Tag("script"), "go()")
     ({'price': '5'}, None)
@@ -143,7 +143,7 @@ def script_data(tag: Tag, text: str, ignored: frozenset[str] = frozenset()) -> A
 def parsed_json(text: str, start: int | None = None, ignored: frozenset[str] = frozenset()) -> Any:
     """Parse JSON, with numbers as they are written and without some keys; None where it is none.
 
-    From a start on, what follows does not matter. With too many values, the text is the data.
+    With a start, the text after the JSON does not matter. With too many values, it is one value: the whole text.
     """
     if sum(map(text.count, ",[{")) > MOST_DENSE + len(text) // DENSE:
         return text

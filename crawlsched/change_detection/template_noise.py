@@ -18,9 +18,10 @@ __all__ = ["Evidence", "TemplateNoise"]
 _EDITED, _LEAST_NOISE = 0.1, 0.5
 # Nothing is surer than that, so that a single fetch that agrees proves little.
 _MOST_NOISE = 1.0 - 0.5 * _EDITED
-# An edit at each visit falls between two fetches with the probability that is the time between them as a share of that
-# between visits. Where the share is larger, a page is visited as fast as it can be edited, and nothing could be proved.
-# A page contradicts noise, too, if chance would make its fetches agree so often in fewer cases than these.
+# If every visit finds an edit, the probability that it fell between the two fetches is the time between them, as a
+# share of that between visits. Where the share is larger, a page is visited as fast as it can be edited, and nothing
+# could be proved.
+# A page also contradicts noise if its fetches agree so often that chance would do so in a smaller share of cases.
 _MOST_EDITED = 2.0 * _EDITED
 # It is noise beyond these odds, until an edit is as likely. Evidence beyond the highest, on either side, is dropped: a
 # place that stands still from now on is known for that after three to twelve fetches.
@@ -34,7 +35,7 @@ _Where = tuple[int, str, str, str]
 
 @dataclass(slots=True)
 class Evidence:
-    """What is known of tokens at one place of a template, or, where visits are counted, of the place."""
+    """What is known of tokens at one place of a template; where visits are counted, of the place as a whole."""
 
     name: str = ""  # how to call the place
     differed: int = 0  # fetches made at once, or visits, that differed here, and that did not
@@ -114,7 +115,7 @@ class Evidence:
 
     @property
     def has_few_states(self) -> bool:
-        """Whether a page has shown the same few texts again and again: two by turns are noise, a third one is none."""
+        """Whether a page has shown the same few texts again and again: two by turns are noise, a third is content."""
         most = min(max((differed for differed, _ in self.pages.values()), default=0), REMEMBERED - 1)
         return len(self.states) <= most
 
@@ -141,9 +142,9 @@ class TemplateNoise:
 
     Notes
     -----
-    What is known concerns tokens: those between two others at a place. A place is the path that leads to a block. Where
-    several blocks of a page have one path, a place is a number among them, from the beginning and from the end. Where
-    most differ at once, it is all of them.
+    Each piece of evidence is about the tokens between two others at a place. A place is the path that leads to a block.
+    Where several blocks of a page have one path, a place is a number among them, from the beginning and from the end.
+    Where most differ at once, it is all of them.
     """
 
     def __init__(self) -> None:

@@ -13,14 +13,7 @@ from functools import lru_cache
 from itertools import count
 from typing import Literal, NamedTuple
 
-from crawlsched.change_detection.limits import (
-    DEEPEST,
-    LONGEST_COMPARED,
-    LONGEST_NAME,
-    MOST_COMPARED,
-    MOST_KEPT,
-    MOST_SHOWN,
-)
+from crawlsched.change_detection.limits import DEEPEST, LONGEST_COMPARED, LONGEST_NAME, MOST_COMPARED, MOST_KEPT
 
 __all__ = ["Difference", "Kind", "Trace", "differences", "digest_of", "gaps_between", "token_runs"]
 
@@ -115,7 +108,7 @@ class Trace:
             room -= len(text) if text is not None else 0
             kept.append(digest if text is None or room < 0 else text)
         named = list(self.names.items())
-        data = [named, [index[place] for place in self.places], kept, self.rest, self.changes[:MOST_SHOWN]]
+        data = [named, [index[place] for place in self.places], kept, self.rest, self.changes]
         written = json.dumps(data, ensure_ascii=True, separators=(",", ":"))
         return _VERSION + zlib.compress(written.encode("ascii"), 1)
 
@@ -148,7 +141,7 @@ def digest_of(text: str) -> int:
     return zlib.crc32(text.encode("utf-8", "surrogatepass"))
 
 
-@lru_cache(maxsize=8)  # when a page is read, and when it is judged; a second fetch is learned from, too
+@lru_cache(maxsize=8)  # the same pair is compared when a page is read, judged and learned from
 def differences(before: Trace, now: Trace) -> list[Difference]:
     """Return how a page differs from a trace; [] for the same texts in the same order, as far as both go.
 
@@ -250,7 +243,7 @@ def _of_block(where: tuple[int, int, int], was: str | None, says: str | None) ->
 
 
 def _ranks(trace: Trace) -> tuple[list[int], dict[int, int]]:
-    """Return for each block how many of its place stand before it, and how many the place has."""
+    """Return how many blocks of the same place stand before each block, and how many blocks each place has."""
     numbers = defaultdict[int, Iterator[int]](count)
     return [next(numbers[place]) for place in trace.places], Counter(trace.places)
 
@@ -258,8 +251,8 @@ def _ranks(trace: Trace) -> tuple[list[int], dict[int, int]]:
 def gaps_between(old: Sequence[Hashable], new: Sequence[Hashable], gap: Gap, times: int = 3) -> Iterator[Gap]:
     """Yield what differs between the parts that stay: those once on either side, as many as keep their order.
 
-    The same is done again between two parts that stay, `times` in all: more finds next to nothing. The time is that of
-    sorting, whatever is compared.
+    Between two parts that stay it searches again, `times` in all; more rounds would find next to nothing. It takes the
+    time of sorting, whatever is compared.
 
     References
     ----------

@@ -65,9 +65,9 @@ def attributed(heard: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     Notes
     -----
     With announcements n_s of sources s that each announce different changes, a page is fresh with probability
-    exp(-(α τ + Σ κ_s n_s)). The number n_s of one source does not depend on what the others did, so visits at which all
-    others are silent are a fair sample for it: there the probability is exp(-(α τ + κ_s n_s)), and one source's α and
-    κ_s are fitted as if it were alone (Appendix E of [1]_).
+    exp(-(α τ + Σ κ_s n_s)). The number n_s of one source does not depend on the others. So visits at which all
+    others are silent are a fair sample for it. There the probability is exp(-(α τ + κ_s n_s)), and α and κ_s of a
+    source are fitted as if it were alone (Appendix E of [1]_).
 
     Examples
     --------
@@ -81,7 +81,7 @@ def attributed(heard: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return loud if len(loud) == 1 else []
 
 
-def newest_of_each(visits: Mapping[str, NDArray[Any]], most: int) -> dict[str, NDArray[Any]]:
+def newest_of_each(visits: Mapping[str, NDArray[Any]], most: int = 1_000) -> dict[str, NDArray[Any]]:
     """Return the newest visits of each source: old ones say little of what it does now.
 
     `most` is the number of visits of each source after an announcement; four times as many without one are kept.

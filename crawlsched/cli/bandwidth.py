@@ -25,7 +25,7 @@ def _read_value(text: str) -> float | str:
         return text
     bandwidth = read_bandwidth(text)
     if "/" not in text:
-        # Without a unit a number meant per day would go out every second.
+        # A number without a unit would be taken as requests a second, although the user may mean a day.
         raise ValueError(f"a bandwidth, which needs a unit here, such as {text}/s or {text}/d")
     return bandwidth
 

@@ -22,7 +22,7 @@ HELP = "what changed since a time, or since you looked last"
 EXAMPLES = ("crawlsched changes --since 2h --diff", "crawlsched changes --since 0:1234 --follow --json")
 OPTIONS = (
     option("--since WHEN", "2h, 2026-11-25T07:00Z, or the cursor that was printed last (%(default)s)", default="1h"),
-    option("--follow", "go on with what comes, until Ctrl-C; JSON is a line each"),
+    option("--follow", "print new changes until Ctrl-C; with --json, one line for each"),
     option("--diff", "with the lines that went and came, where texts are kept"),
     option("--limit N", "how many at most, oldest first (%(default)s)", whole_number(1, 100_000), default=1000),
 )

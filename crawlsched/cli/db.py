@@ -165,9 +165,7 @@ def shards(arguments: argparse.Namespace) -> dict[str, Any]:
 def say_shards(report: dict[str, Any]) -> str:
     """Say who crawls which shard."""
     if report["n_shards"] is None:
-        return (
-            f"{report['collection']}: no shards; one process crawls it (CRAWLSCHED_SHARDS makes one that several share)"
-        )
+        return f"{report['collection']}: no shards; one process crawls it (CRAWLSCHED_SHARDS lets several share it)"
     processes, rate = say_processes(report["processes"]), format_bandwidth(report["rate"])
     lines = [f"{report['collection']}: {report['n_shards']} shards on {processes}; {rate} for all"]
     rows = [["shard", "process", "pages", "waiting", "owners so far"]]
@@ -204,7 +202,7 @@ def say_split(report: dict[str, Any]) -> str:
 
 
 def _action(example: str, meaning: str, report: Any, words: Any, *options: Option) -> SimpleNamespace:
-    """Return what `add_command` takes; `words` says the report: a function of it, or a text with its fields."""
+    """Return what `add_command` takes; `words` makes a text of the report: a function, or a text with its fields."""
     say = words.format_map if isinstance(words, str) else words
     return SimpleNamespace(
         HELP=meaning, EXAMPLES=(f"crawlsched db {example}",), OPTIONS=options, report=report, say=say

@@ -1,4 +1,4 @@
-"""``crawlsched detect``: what the crawl would make of bodies that were fetched some time ago."""
+"""``crawlsched detect``: which changes the crawl would find in bodies that were fetched some time ago."""
 
 import argparse
 from collections import Counter

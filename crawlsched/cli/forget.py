@@ -87,7 +87,7 @@ def _what(arguments: argparse.Namespace, stores: Stores) -> tuple[str, str]:
 
 
 def _is_idle(stores: Stores) -> bool:
-    """Whether no crawl runs that would have to be asked."""
+    """Whether no crawl runs, so that the command can change the database by itself."""
     alone = stores.all[0]
     return stores.shared is None and owner_now(alone) is None and n_shards_of(alone) is None
 
@@ -100,7 +100,7 @@ def say(report: dict[str, Any]) -> str:
         text = f"The {forgotten_as(report['kind'], report['value'])} is no longer forgotten in {name}."
         text += " It becomes a page again when it is found or imported."
         if waiting := report["waiting_shards"]:
-            text += f"\n{say_count(waiting, 'shard')} take that in when a process crawls them again; none does now."
+            text += f"\n{say_count(waiting, 'shard')} learn of it when a process crawls them again; none does now."
         return text
     what = {"url": "It", "pattern": f"What matches {report['value']}", "host": f"The host {report['value']}"}
     pages = say_count(report["pages"], "page")

@@ -4,7 +4,7 @@ import argparse
 import time
 from array import array
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -13,20 +13,18 @@ from typing import TYPE_CHECKING, Any
 from crawlsched.cli.parsing import AT_ONCE, option, shown_progress
 from crawlsched.cli.stores import n_shards_of, owner_now, signs_of_life
 from crawlsched.cli.target import Target, find_or_make_target, why_forgotten
-from crawlsched.crawl.url_lines import UrlLine, UrlLines
 from crawlsched.exceptions import CrawlschedError
+from crawlsched.jobs.url_lines import UrlLine, UrlLines
 from crawlsched.wording import say_count
 
 if TYPE_CHECKING:
     from crawlsched.crawl.collection import FoundPage
-    from crawlsched.crawl.importing import Histories, Import
-    from crawlsched.crawl.project import Requests
+    from crawlsched.jobs.importing import Import, PastVisit, Requests
     from crawlsched.store import Store
     from crawlsched.store.forgetting import Tombstone
 
 __all__ = ["EXAMPLES", "HELP", "OPTIONS"]
 
-_LEARNED = ("log_likelihood", "estimator_state")
 
 ABOUT = """\
 The file has a URL a line, or is CSV whose first line names its columns:
@@ -49,7 +47,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
     lines = UrlLines(arguments.file, time.time())
     if str(arguments.file) != "-" and not arguments.file.is_file():
         raise CrawlschedError(f"There is no file {str(arguments.file)!r}; name one, or - for standard input.")
-    from crawlsched.crawl.project import Requests
+    from crawlsched.jobs.importing import Requests
     from crawlsched.store import Store
 
     requests = Requests(arguments.project_settings, target.settings.ignore_parameters)
@@ -66,12 +64,12 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _taken(store: "Store", target: Target, lines: UrlLines, requests: "Requests") -> dict[str, Any]:
-    from crawlsched.crawl.importing import Import
+    from crawlsched.jobs.importing import Import
 
     forgotten_by: Counter[Tombstone] = Counter()
 
     def page_of(line: UrlLine) -> "FoundPage":
-        page = requests.page_of(line)
+        page = requests.page_of(line.url, line.importance)
         if (stone := store.tombstones.covering(page.url)) is not None:
             forgotten_by[stone] += 1
         return page
@@ -82,7 +80,7 @@ def _taken(store: "Store", target: Target, lines: UrlLines, requests: "Requests"
         for step in _steps(running, lines, page_of):
             progress(*step)
         running.finish()
-        return _report(store, lines, running.counts, forgotten_by, plan_made=False)
+        return _report(store, lines, running.counts, forgotten_by)
     settings = replace(target.settings, database_url=target.database, collection=target.collection)
     importing = Import(settings, requests, time.time())
     try:
@@ -90,16 +88,14 @@ def _taken(store: "Store", target: Target, lines: UrlLines, requests: "Requests"
         for step in _steps(importing, lines, page_of):
             progress(*step)
             beat()
-        plan_made = importing.counts["visits"] > 0
-        if plan_made:
-            _plan(importing.store, target, importing)
+        importing.finish()
     finally:
         importing.close()
-    return _report(store, lines, importing.counts, forgotten_by, plan_made=plan_made)
+    return _report(store, lines, importing.counts, forgotten_by)
 
 
 def _report(
-    store: "Store", lines: UrlLines, counts: dict[str, int], forgotten_by: "Counter[Tombstone]", *, plan_made: bool
+    store: "Store", lines: UrlLines, counts: dict[str, int], forgotten_by: "Counter[Tombstone]"
 ) -> dict[str, Any]:
     return {
         "collection": store.name,
@@ -110,7 +106,7 @@ def _report(
         "columns_ignored": list(lines.ignored),
         "lines_left_out": lines.n_wrong,
         "wrong": [{"line": number, "fault": fault} for number, fault in lines.wrong],
-        "plan_made": plan_made,
+        "plan_made": counts["visits"] > 0,
     }
 
 
@@ -139,14 +135,14 @@ def _steps(
                 importing.take(named)
                 named = []
         if lines.n % AT_ONCE == 0:
-            yield lines.read
+            yield lines.n, None
     if not lines.has_visits:
         importing.take(named)
         return
-    histories = visits.histories()
+    in_order = visits.in_order()
     for start in range(0, len(named), AT_ONCE):
         some = named[start : start + AT_ONCE]
-        importing.take(some, histories.between(start, start + len(some)))
+        importing.take(some, in_order(start, start + len(some)))
         yield start + len(some), len(named)
 
 
@@ -182,40 +178,19 @@ class _Visits:
         self._changed.append(line.changed)
         self._digest.append(line.digest)
 
-    def histories(self) -> "Histories":
-        """Return all of them."""
+    def in_order(self) -> "Callable[[int, int], Iterable[PastVisit]]":
+        """Return what gives the visits of the pages from one place to before another, where they are counted anew."""
         import numpy as np
 
-        from crawlsched.crawl.importing import Histories
+        columns = [np.array(column) for column in (self._place, self._time, self._changed, self._digest)]
+        order = np.lexsort(columns[1::-1])
+        place, *facts = (column[order] for column in columns)
 
-        return Histories.of(
-            np.frombuffer(self._place, np.intp),
-            np.frombuffer(self._time, np.float64),
-            np.frombuffer(self._changed, np.int8),
-            np.frombuffer(self._digest, np.int64),
-        )
+        def between(start: int, stop: int) -> "Iterable[PastVisit]":
+            of = slice(*np.searchsorted(place, [start, stop]))
+            return zip((place[of] - start).tolist(), *(column[of].tolist() for column in facts), strict=True)
 
-
-def _plan(store: "Store", target: Target, importing: "Import") -> None:
-    """Make the first plan, so that the next crawl begins with it, and write down what it makes of the pages."""
-    import numpy as np
-
-    from crawlsched.jobs.crawl_jobs import plan_store
-    from crawlsched.jobs.stored_planners import planners
-    from crawlsched.planner import readable
-    from crawlsched.store import Batch
-
-    plan_store(store, target.settings, time.time())
-    now = time.time()
-    visited = np.concatenate(importing.visited)
-    for start in range(0, visited.size, AT_ONCE):
-        some = visited[start : start + AT_ONCE].tolist()
-        for planner, pages in planners(store, target.settings, now, pages=some):
-            rows = np.arange(pages.size)
-            columns = {**planner.columns(rows), **readable(planner, rows, now), "page": pages}
-            # What was learned stands there already, and more exactly.
-            known = {name: column for name, column in columns.items() if name not in _LEARNED}
-            store.save(Batch(columns=known))
+        return between
 
 
 def say(report: dict[str, Any]) -> str:
@@ -257,7 +232,7 @@ def say(report: dict[str, Any]) -> str:
 
 
 class RunningImport:
-    """Gives pages to a running crawl, as `crawlsched.crawl.importing.Import` takes them where none runs.
+    """Gives pages to a running crawl, as `crawlsched.jobs.importing.Import` takes them where none runs.
 
     Parameters
     ----------
@@ -278,7 +253,7 @@ class RunningImport:
         names = ("pages", "new", "forgotten", "too_many", "weighed", "visits", "visits_of_their_own")
         self.counts = dict.fromkeys(names, 0)
 
-    def take(self, named: "Sequence[FoundPage]", histories: Any = None) -> None:
+    def take(self, named: "Sequence[FoundPage]", visits: Any = ()) -> None:
         """Hand pages over; waits where the crawl has many of them before it."""
         from crawlsched.store import commands
 

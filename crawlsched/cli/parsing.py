@@ -1,7 +1,7 @@
 """Parsing: what every command has in common, so that all have one shape.
 
 ``--help`` ends with an example, ``--json`` prints where no file is named, and a misspelt command or option is answered
-with one that is like it. What runs long says how far it has come.
+with one that is like it. A command that runs long shows its progress.
 """
 
 import argparse
@@ -37,7 +37,7 @@ __all__ = [
 AT_ONCE = 10_000
 #: Rows of a table that a person gets; longer ones are for a file.
 MOST_SHOWN = 50
-# `--json` may stand before a URL, which is no file to write to.
+# `--json` may be followed by a URL: only a value that ends so is the file to write.
 _FILE_ENDINGS = (".json", ".json.gz")
 
 
@@ -52,7 +52,7 @@ class CommandParser(argparse.ArgumentParser):
         super().__init__(*args, **named)
 
     def format_help(self) -> str:
-        """Return the help; commands in groups, by what one wants."""
+        """Return the help, with the commands in groups by purpose."""
         text = super().format_help()
         commands = next((action for action in self._actions if isinstance(action, argparse._SubParsersAction)), None)
         if self._groups is None or commands is None:
@@ -141,7 +141,7 @@ Option = Callable[[Any], object]
 
 
 def option(usage: str, meaning: str, read: Callable[[str], Any] | None = None, **named: Any) -> Option:
-    """Return what adds an option or an argument: ``--host HOST``, ``--yes`` (without a value), ``URL`` (an argument).
+    """Return a function that adds an option (``--host HOST``; ``--yes``, without a value) or an argument (``URL``).
 
     `read` reads its value, or raises ValueError with the end of the sentence "it must be". Further arguments are those
     of argparse's ``add_argument``.

@@ -69,7 +69,7 @@ def _best_first(source: dict[str, Any]) -> tuple[bool, float, int]:
 
 
 def _of_store(store: Store, is_one_of: int) -> dict[str, list[dict[str, Any]]]:
-    """Describe the sources of a collection, or of one of its shards: their numbers count there alone."""
+    """Describe the sources of a collection, or of one of its shards; each shard numbers its own sources."""
     visits, sources = _visits(store), _sources(store)
     plan = newest_plan(store, None)
     weights = [] if plan is None else plan.signal_weights.tolist()[:-1]

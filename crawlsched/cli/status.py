@@ -202,7 +202,7 @@ def say(report: dict[str, Any]) -> str:
     lines += [f"  {_say_owner(report['owner'], now)}"] if report["shared"] is None else say_sharing(report["shared"])
     lines += [*_say_sending(report, now), "", *_say_pages(report, now), "", *_say_budget(report)]
     lines += [*_say_hosts(report), *_say_held_back(report)]
-    # An index of sitemaps covers no page itself; --json has it.
+    # An index of sitemaps covers no page itself: it is left out here, and only --json lists it.
     if shown := [source for source in report["sources"] if source["pages"] or source["problems"]]:
         lines += ["", *_say_sources(shown)]
     return "\n".join(lines)

@@ -81,7 +81,7 @@ def _of_page(store: "Store", settings: Settings, page: int, facts: "PageFacts", 
     planner = planner_of_page(store, settings, page, now)
     threshold = planner.threshold
     if planner.plan is not None:
-        # Soon after a first crawl pages of little value go, and not for long.
+        # Soon after a first crawl pages of little value go, but only for a short time: the plan's threshold counts.
         planner.threshold = max(threshold, planner.plan.threshold)
     explanation = {**explain(planner, 0, now), "threshold": threshold}
     columns = {name: column[0] for block in store.load(pages=[page]) for name, column in block.items()}
@@ -136,7 +136,7 @@ def _timing(
         next_at = now
     n_before = 0
     if binds == "value":
-        # Others wait, too: all pages worth more than the one that goes when none of them may.
+        # Pages worth more than this one, or than the threshold if that is higher, go first.
         n_worth_more = before(store, settings, max(explanation["crawl_value"], threshold), now)
         they_have_gone = now + (n_worth_more / bandwidth if bandwidth else 0.0)
         if they_have_gone >= next_at:

@@ -9,14 +9,14 @@ ROWS_AT_ONCE = 2**20
 
 
 def blocks(n_rows: int, width: int = 8) -> Iterator[slice]:
-    """Give slices that together cover all rows; each has so many that its numbers fill a megabyte.
+    """Give slices that together cover all rows; the numbers of each slice fill a megabyte.
 
     The intermediate arrays of a block stay in the processor's cache, so this is faster than all rows at once.
 
     Parameters
     ----------
     width : int, default 8
-        How many numbers a row has in these arrays; a formula with single numbers makes some eight.
+        How many numbers a row has in all arrays of a formula; about eight where each array has one number a row.
 
     Examples
     --------

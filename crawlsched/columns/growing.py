@@ -18,7 +18,7 @@ _LEAST = 2**20
 # How far ahead addresses are reserved, at least. The machine gives memory for them page by page, at the first write.
 _AHEAD = 2**30
 # Columns of this size and more stand in large pages of the machine's memory, in which scattered reads take two thirds
-# of the time. What stands behind them does not, so that no more memory is taken.
+# of the time. The reserved room behind them does not, so that it takes no memory.
 _LARGE = 2**24
 
 

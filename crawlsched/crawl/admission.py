@@ -24,11 +24,13 @@ from crawlsched.crawl.page_requests import (
 from crawlsched.crawl.request_templates import RequestTemplate, handed, has_credentials, meta_of, named
 from crawlsched.crawl.run import Starts
 from crawlsched.crawl.shard import Shard
+from crawlsched.crawl.side_thread import STEP
 from crawlsched.crawl.sources import POLLED_KINDS
 from crawlsched.pages import NEW
-from crawlsched.pages.marks import AWAITED, BY_START, NEWS, RECRAWL, START
+from crawlsched.pages.marks import AWAITED, BY_START, NEWS, RECRAWL, START, STATED
 from crawlsched.pages.variants import MOST_OF_A_URL, asked_variant, variant_fingerprint
 from crawlsched.store import Source, host_of
+from crawlsched.store.rows import ROWS_AT_ONCE
 
 __all__ = ["Admission", "checked"]
 
@@ -53,8 +55,6 @@ class Admission:
 
     def __post_init__(self) -> None:
         self._settings, self._count = self.collection.settings, self.collection.count
-        # By shard: pages stated while `weigh_all` goes on, which may have read them before that.
-        self._stated_meanwhile: dict[int, set[int]] = {}
         self._said_too_many = self._said_credentials = False
         self._passed: set[int] = set()  # pages of start() for which another request of this run has gone out
 
@@ -183,7 +183,7 @@ class Admission:
     def _take_over(self, page: int, asked: PageRequest, now: float, *, stays: bool, is_news: bool) -> None:
         """Give a page the template of its newest request, and note other data as news of the page.
 
-        A request that goes itself brings its data to the callback, so they are no news at the next visit.
+        A request that is itself sent brings its data to the callback. So these data are no news at the next visit.
         """
         digest, known = asked.digest, self.collection.planner.pages.request_digest.item(page)
         is_other = known != digest and not stays
@@ -212,11 +212,11 @@ class Admission:
             )
 
     def refuse(self, url: str, callback: str, fault: str, now: float) -> None:
-        """A request holds what cannot be written down, so its page is not kept: that is said once of each callback."""
+        """A request holds what cannot be written down, so its page is not kept; logged once for each callback."""
         self.not_data[callback] = self.not_data.get(callback, 0) + 1
         if self.not_data[callback] == 1:
             logger.warning(
-                "%s, for the callback %s, is crawled once and not kept fresh (this is said once of each callback): %s",
+                "%s, for the callback %s, is crawled once and not kept fresh (this is logged once a callback): %s",
                 url,
                 callback,
                 fault[:500],
@@ -237,10 +237,10 @@ class Admission:
 
     def weigh(self, pages: Sequence[int], importance: Sequence[float], now: float, *, stated: bool = True) -> int:
         """Take over what distinct pages are worth, at once; return how many changed."""
-        for meanwhile in self._stated_meanwhile.values() if stated else ():
-            meanwhile.update(pages)
         rows, weights = np.array(pages, np.intp), np.array(importance, np.float64)
         collection, planner = self.collection, self.collection.planner
+        if stated:
+            planner.pages.marks[rows] |= np.uint16(STATED)
         differ = rows[planner.pages.importance[rows] != weights.astype(np.float32)]
         planner.set_importance(rows, weights, now)
         collection.unsaved.pages(differ, now)
@@ -258,33 +258,32 @@ class Admission:
         collection, rules = self.collection, self.collection.rules
         if self._settings.importance is None and not rules:
             return
-        stated = self._stated_meanwhile[shard.number] = set[int]()
 
         def read(after: int) -> None:
             collection.aside.run(
                 f"reading pages for CRAWLSCHED_IMPORTANCE ({shard.number})",
-                lambda: shard.store.reader.pages_to_weigh(after, _READ_AT_ONCE, stated=bool(rules)),
+                lambda: shard.store.reader.pages_to_weigh(after, ROWS_AT_ONCE, stated=bool(rules)),
                 lambda found: add_work(weigh(found)),
             )
 
         def weigh(found: Sequence[tuple[int, str, Mapping[str, Any], bool]]) -> Iterator[None]:
             pages_of = collection.shards.rows_of(shard, [number for number, *_ in found]).tolist()
             rows = [(page, *rest) for page, (_, *rest) in zip(pages_of, found, strict=True) if page >= 0]
-            for start in range(0, len(rows), _WEIGHED_AT_ONCE):
-                some = rows[start : start + _WEIGHED_AT_ONCE]
+            for start in range(0, len(rows), STEP):
+                some = rows[start : start + STEP]
                 known = [row for row in some if collection.knows(row[0])]
                 if (numbers := rules.numbers([row[1] for row in known])) is not None and numbers.any():
                     pages = np.array([row[0] for row in known])[numbers > 0]
                     collection.planner.set_intervals(pages, numbers[numbers > 0], clock())
-                open_ones = [row for row in known if not row[3] and row[0] not in stated]
+                # It may have been stated after they were read.
+                marks = collection.planner.pages.marks
+                open_ones = [row for row in known if not (row[3] or marks.item(row[0]) & STATED)]
                 importance = [self.importance(url, meta, None) for _, url, meta, _ in open_ones]
                 if open_ones:
                     self.weigh([row[0] for row in open_ones], importance, clock(), stated=False)
                 yield
-            if len(found) == _READ_AT_ONCE:
+            if len(found) == ROWS_AT_ONCE:
                 read(found[-1][0])
-            elif self._stated_meanwhile.get(shard.number) is stated:
-                del self._stated_meanwhile[shard.number]
 
         read(-1)
 
@@ -337,7 +336,7 @@ class Admission:
         assert self.sharing is not None
         of = self.collection.shards.number_of(found_on)
         if (row := self.sharing.handing_over.row(host, kind, data, now, of=of)) is not None:
-            self.collection.unsaved.outgoing(of, row, now)
+            self.collection.unsaved.of_shard(of, now).outgoing.append(row)
             self._count("crawlsched/handed_over")
 
     def add_source(
@@ -369,11 +368,6 @@ class Admission:
         if number is not None:
             for source in self.collection.sources.leave(number):
                 self.collection.unsaved.source(source, now)
-
-
-# How many pages CRAWLSCHED_IMPORTANCE weighs between two looks at the clock, and how many are read for it at once.
-_WEIGHED_AT_ONCE = 16
-_READ_AT_ONCE = 4_000
 
 
 def checked(importance: float, url: str) -> float:

@@ -16,7 +16,6 @@ from crawlsched.change_signals import part_number
 from crawlsched.crawl.guard import Guard
 from crawlsched.crawl.hosts import Hosts
 from crawlsched.crawl.learned import Learned
-from crawlsched.crawl.loading import planner_for
 from crawlsched.crawl.page_numbers import PageNumbers
 from crawlsched.crawl.page_rules import PageRules
 from crawlsched.crawl.request_templates import RequestTemplate, request_digest
@@ -33,6 +32,7 @@ from crawlsched.pages.marks import AWAITED, RUN_ONLY
 from crawlsched.pages.page_index import PageIndex
 from crawlsched.pages.variants import Variants, variant_fingerprint
 from crawlsched.planner import readable
+from crawlsched.planner.from_settings import planner_for
 from crawlsched.settings import Settings
 from crawlsched.store import Batch, Host, KeptText, Lease, NewPage, PageFacts, Store, WriteBehind
 from crawlsched.store.models import TRACE_COLUMNS
@@ -47,18 +47,12 @@ logger = logging.getLogger(__name__)
 _LONGEST_UNSAVED = 2.0
 #: Seconds between two writes; a crash forgets at most this and 0.2 s of what happened.
 FLUSH_INTERVAL = 0.3
-# The share of visits without If-None-Match and If-Modified-Since, which test whether validators move with the page.
-_VALIDATOR_TRIALS = 0.1
-# The facts of pages likely to be picked within these seconds are read ahead.
-_READ_AHEAD_SECONDS, _READ_AHEAD_EVERY = 1.5, 0.7
-_READ_AHEAD_LEAST = 64
-_READ_AHEAD_MOST = 1_500
-# How many pages are read together where one was not foreseen.
+# Seconds between two readings ahead, each of the facts of pages that are likely to be picked in twice this time.
+_READ_AHEAD = 0.7
+# How many pages are read together where one was not foreseen, and at least.
 _READ_TOGETHER = 32
-# At the end: seconds for work in the other thread, for what is left to write, and for each answer of the database.
-_LAST_WORK_ASIDE = 5.0
+# Seconds for what is left to write at the end; work in the other thread, and each answer of the database, have a third.
 _LAST_WRITES = 15.0
-_LAST_ANSWERS = 4.0
 
 
 # What visits teach of a page's content, beside its traces.
@@ -109,15 +103,15 @@ class Collection:
         self.planner = planner_for(settings)
         self.numbers = PageNumbers()
         self.shards = Shards(n_shards, self.planner.pages, self.hosts, self.numbers)
-        key = "" if self.planner.learned is None else self.planner.learned.key
-        self.unsaved = Unsaved(self.shards, self.numbers, self.sources, self.planner.grid, key)
+        self.unsaved = Unsaved(self.shards, self.numbers, self.sources, self.planner.grid, self.planner.estimator)
         self.learned = Learned(self._read_learned)
-        self.validators = ValidatorTrials(rng, 0.0 if settings.conditional_requests == "always" else _VALIDATOR_TRIALS)
+        is_sure = settings.conditional_requests == "always"
+        self.validators = ValidatorTrials(rng, 0.0) if is_sure else ValidatorTrials(rng)
         self.wrong_pages = WrongPages(rng, enabled="wrong_page" in settings.withhold)
         self.withheld = Withheld(settings.withhold)
         #: Pages that this run's requests have made, and whose requests have not ended.
         self.n_awaited = 0
-        #: The hosts of which most pages fail: since when, and how.
+        #: By host, where most of its pages fail: since when, and how they fail.
         self.failing_hosts: dict[int, dict[str, Any]] = {}
         self.lease: Lease
         #: What acts between the last write and the end of the lease.
@@ -147,7 +141,7 @@ class Collection:
 
     def close(self, now: float) -> None:
         """Write everything down and give the lease back; in half a minute at most, whatever the database does."""
-        self.store.database.answer_within = _LAST_ANSWERS
+        self.store.database.answer_within = _LAST_WRITES / 3
         try:
             self.write_last(now)
             for last_word in self.before_release:
@@ -160,7 +154,7 @@ class Collection:
 
     def write_last(self, now: float) -> None:
         """Write down what is left, and nothing more after that."""
-        self.aside.close(_LAST_WORK_ASIDE)
+        self.aside.close(_LAST_WRITES / 3)
         self.flush(now)
         writer = self.write_behind
         if not writer.close(_LAST_WRITES) and writer.lost is None:
@@ -210,7 +204,7 @@ class Collection:
         return numbers
 
     def kept_out(self, found: Sequence[FoundPage], now: float) -> list[str | None]:
-        """Return why each of these is not taken in, a key of `REASONS`; None: it is, and counts."""
+        """Return for each page why it is not taken in, a key of `REASONS`; None: it is taken in, and counted."""
         reasons: list[str | None] = []
         for page in found:
             shard = self.shards.of_name(page.host)
@@ -340,11 +334,11 @@ class Collection:
 
     def read_ahead(self, now: float) -> None:
         """Fetch the facts of the pages that are likely to be picked soon."""
-        wanted = min(_READ_AHEAD_LEAST + int(_READ_AHEAD_SECONDS * self.planner.bandwidth), _READ_AHEAD_MOST)
+        wanted = _READ_TOGETHER + int(2 * _READ_AHEAD * self.planner.bandwidth)
         if self._unread is not None:
             self.aside.run("reading what the next visit needs", self._reading([self._unread]), self._read_again)
             return
-        if now - self._read_ahead_at < _READ_AHEAD_EVERY or len(self.facts) >= self.planner.pages.n:
+        if now - self._read_ahead_at < _READ_AHEAD or len(self.facts) >= self.planner.pages.n:
             return  # choosing these pages takes longer than all else of a flush; or all facts are here
         self._read_ahead_at = now
         pages = [page for page in self.planner.peek(now, wanted).tolist() if page not in self.facts]
@@ -388,7 +382,7 @@ class Collection:
 
     @property
     def n_written(self) -> int:
-        """How many batches are known to be written, of those before the one being collected (`unsaved`)."""
+        """How many batches are known to be written; the one being collected (`unsaved`) does not count."""
         if not self._not_submitted and not self.write_behind.in_flight:
             self._n_written = self.unsaved.number - 1
         return self._n_written
@@ -420,7 +414,7 @@ class Collection:
         if host in self.failing_hosts:
             counts["failing"] = self.failing_hosts[host]
         row = Host(name, self.hosts.rest_until(host), self.hosts.crawl_delay.get(host), now, counts)
-        self.unsaved.host(row, now)
+        self.unsaved.of_shard(self.shards.number_of(name), now).hosts[name] = row
 
 
 class FactsCache:

@@ -39,8 +39,9 @@ class DeliveryBook:
     """What the spider is to get, what is on its way through it, and what it has got.
 
     A page's new fingerprint is written as delivered only when its delivery is complete: the callback has ended without
-    an exception, and all that it yielded has ended, too. An item ends scraped or dropped, a request when it is taken
-    in. A crash before that leaves the old fingerprint in the store, and the change is delivered again.
+    an exception, and all that it yielded has ended, too. An item ends when it is scraped or dropped, a request when
+    the scheduler takes it in. A crash before that leaves the old fingerprint in the store, and the change is delivered
+    again.
     """
 
     def __init__(self, collection: Collection, now: float, one_pass: OnePass | None) -> None:
@@ -77,7 +78,7 @@ class DeliveryBook:
             self._one_pass.released(page, now)
 
     def moved(self, old: int, new: int, now: float) -> None:
-        """An old address leads to a page, which gives what was asked for there, for start() once a run."""
+        """An old address redirects to a page, which delivers what the old one owed; for start() once a run."""
         marks = self._marks.item(old)
         owed = marks & OWED
         if new in self._started:
@@ -97,7 +98,7 @@ class DeliveryBook:
         return owed
 
     def wants_content(self, page: int) -> bool:
-        """Whether a visit has to bring content, changed or not: a 304 gives a callback nothing."""
+        """Whether a visit needs the content even if it is unchanged: after a 304 there is nothing for a callback."""
         return self._circumstances.delivers_unchanged or bool(self.owed(page))
 
     def circumstances(self, page: int) -> Circumstances:
@@ -247,7 +248,7 @@ class DeliveryBook:
             return
         page = delivery.page
         self.ended_pages.append(page)
-        # What requests have said of it since stays.
+        # Requests may have changed its template since: that stays.
         kept = self._collection.facts_of(page)
         assert delivery.facts_before is not None
         facts = delivery.facts_before._replace(template=kept.template, template_data=kept.template_data)

@@ -105,7 +105,7 @@ class Dispatcher:
         return visit, facts
 
     def _facts_to_send(self, page: int, now: float, reason: str) -> PageFacts | None:
-        """Return what a page's request is made of; None if nothing goes while another thread asks the store."""
+        """Return the facts for a page's request; None if no request goes, as while another thread reads the store."""
         try:
             if self._collection.is_readable or page in self._collection.facts:
                 facts = self._collection.facts_of(page)

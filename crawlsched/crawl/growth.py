@@ -82,7 +82,7 @@ class Growth:
         return sum(each.first_copies for each in self._rounds) / max(now - self._rounds[0].since, 1.0)
 
     def look(self, now: float) -> None:
-        """Say, once, what grows without end."""
+        """Log, once, which part of a site has ever more URLs."""
         seconds = min(max(_ROUNDS * self._rounds[0].n_pages / self._rate(), _SHORTEST), _LONGEST)
         if now - self._rounds[-1].since < seconds / _ROUNDS:
             return
@@ -121,7 +121,7 @@ class Growth:
         rests = Counter(name for name, _ in {pair for url in newest for pair in _parameters(url)})
         names = [name for name, m in with_parameter.items() if 2 * m > len(newest) and 4 * rests[name] < m]
         by_parameter = (
-            f". Most differ in {', '.join(names)} only: if pages are the same whatever that is, write "
+            f". Most differ in {', '.join(names)} only: if it makes no difference to the page, write "
             f"CRAWLSCHED_IGNORE_PARAMETERS = {names}"
         )
         example = f"{(newest or [where])[-1][:200]}{by_parameter if names else ''}"

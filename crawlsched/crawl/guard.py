@@ -74,7 +74,7 @@ class Guard:
             self.give_up(
                 "crawlsched_failed",
                 f"{_capital(name)} has failed {failures} times in a row within {now - began:.0f} s, the last time with "
-                f"{in_words(error)}; the crawl ends, for it would go on without it and say nothing.",
+                f"{in_words(error)}; the crawl ends, so that it does not go on in silence without this part.",
             )
 
 
@@ -82,7 +82,7 @@ def _capital(name: str) -> str:
     return name[:1].upper() + name[1:]
 
 
-#: Seconds for which anything waits before it is given up; where slots are rarer, slots: a request waits for its own
+#: Seconds for which anything waits before it is given up, or slots where these take longer: a request waits for its own
 #: turn, and for that of a robots.txt before it.
 PATIENCE, SLOTS_OF_PATIENCE = 60.0, 4.0
 

@@ -44,7 +44,7 @@ class Pace:
 
     def sent(self, now: float) -> None:
         """A request is sent now."""
-        # As in the slot clock: from when a perfect timer would have called, so that roundings do not add up.
+        # As in the slot clock, counted from the moment a perfect timer would have called: so delays do not add up.
         self._earliest = max(min(self._earliest, now), now - TIMER_SLACK) + self._distance
 
     def set_rate(self, rate: float, now: float) -> None:

@@ -78,6 +78,6 @@ class PageNumbers:
             known = self._numbers[order]
         if not known.size:
             return np.full(len(numbers), -1)
-        # Of the same type: else all known numbers would be copied. Who is too large for it is unknown.
+        # Cast to the same type: else all known numbers would be copied. A number too large for it is not known.
         at = np.minimum(known.searchsorted(numbers.astype(known.dtype)), known.size - 1)
         return np.where(known[at] == numbers, at if order is None else order[at], -1)

@@ -99,11 +99,11 @@ PAGE, FOUND, SOURCE = "page", "found", "source"
 
 
 class Handover:
-    """What one process hands over, numbered, and each thing once.
+    """What one process hands over to others: numbered rows, each handed over once.
 
-    A row is written with the batch of the shard in which it was found. If that is lost, so is the row, and the next
-    visit hands it over again. So what was handed over is remembered as long as the shard stays here, `most` rows with 8
-    bytes of each: the same link on a thousand pages goes once.
+    A row is written with the batch of the shard in which it was found. If the batch is lost, so is the row, and the
+    next visit hands the link over again. While the shard stays here, rows that were handed over are remembered, `most`
+    of them with 8 bytes each: the same link on a thousand pages goes once.
 
     Examples
     --------

@@ -9,15 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crawlsched.crawl.recipe_choice import matcher
-from crawlsched.settings import Settings
 from crawlsched.settings.page_rules import PageRule
 from crawlsched.store import Store
+from crawlsched.store.rows import ROWS_AT_ONCE
 
-__all__ = ["PageRules", "limits"]
-
-
-# URLs read together to count how many pages each rule has.
-_COUNTED_AT_ONCE = 4_000
+__all__ = ["PageRules"]
 
 
 class PageRules:
@@ -67,23 +63,15 @@ class PageRules:
         self._n_of_rules[rule] += 1
 
     def gave_up(self, rules: NDArray[np.uint8]) -> None:
-        """Pages of these rules are no more."""
+        """Pages with these rules were deleted."""
         self.n -= rules.size
         self._n_of_rules -= np.bincount(rules, minlength=len(self._of_rules))
 
     def count_known(self, store: Store) -> Iterator[None]:
         """Count the stored pages of each rule, which count in `n` already, if any rule has a limit."""
-        after = -1 if min(self._of_rules) < inf else store.reader.next_page()
-        while rows := store.reader.pages_to_weigh(after, _COUNTED_AT_ONCE, stated=True):
+        after = -1
+        while min(self._of_rules) < inf and (rows := store.reader.pages_to_weigh(after, ROWS_AT_ONCE, stated=True)):
             numbers = self.numbers([url for _, url, _, _ in rows])
             self._n_of_rules += np.bincount(numbers, minlength=len(self._of_rules))  # type: ignore[arg-type]
             after = rows[-1][0]
             yield
-
-
-def limits(settings: Settings) -> list[tuple[float, float]]:
-    """Return the shortest and the longest crawl interval that each rule gives."""
-    return [
-        (rule.min_interval or 0.0, np.inf if rule.max_interval is None else rule.max_interval)
-        for rule in settings.pages
-    ]

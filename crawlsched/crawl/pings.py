@@ -9,11 +9,9 @@ from numpy.typing import NDArray
 
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.shard import Shard
+from crawlsched.crawl.side_thread import STEP
 
 __all__ = ["announce", "known_pages", "pages_of", "pinged", "signal"]
-
-# URLs that are looked up and announced between two looks at the clock.
-_URLS_AT_ONCE = 16
 
 
 def known_pages(
@@ -65,8 +63,8 @@ def signal(refresher: Refresher, urls: Sequence[str], sender: str, now: float) -
 
 def pinged(refresher: Refresher, urls: tuple[str, ...], sender: str) -> Iterator[None]:
     """Take a ping over, some URLs at a time."""
-    for start in range(0, len(urls), _URLS_AT_ONCE):
-        pages, unknown = known_pages(refresher, urls[start : start + _URLS_AT_ONCE])
+    for start in range(0, len(urls), STEP):
+        pages, unknown = known_pages(refresher, urls[start : start + STEP])
         refresher.count("crawlsched/change_signals/unknown_url", len(unknown))
         announce(refresher, pages, sender, refresher.clock())
         yield

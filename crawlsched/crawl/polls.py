@@ -14,7 +14,7 @@ from crawlsched.change_signals import Limits, Problem, absolute_sitemaps
 from crawlsched.content.verdict import judge_status
 from crawlsched.crawl.admission import Admission
 from crawlsched.crawl.collection import Collection
-from crawlsched.crawl.side_thread import LongWork
+from crawlsched.crawl.side_thread import STEP, LongWork
 from crawlsched.crawl.source_quality import tallied
 from crawlsched.crawl.source_reading import SourceRead, linked_sources, read_source
 from crawlsched.crawl.subscriptions import discovered
@@ -25,10 +25,8 @@ __all__ = ["Polls"]
 
 logger = logging.getLogger(__name__)
 
-# The largest number of sources of a host that pages have named.
+# Of the sources that pages name, at most this number on one host are polled.
 _MOST_OF_A_HOST = 5
-# Entries of a sitemap taken over between two looks at the clock.
-_ENTRIES_AT_ONCE = 16
 # Notices of a source's news are heeded once in this share of the interval between polls.
 _BETWEEN_NOTICES = 1 / 64
 
@@ -83,7 +81,7 @@ class Polls:
     def _above(self, number: int) -> list[Source]:
         above: list[Source] = []
         parent = self._sources[number].parent
-        # A cyclic chain in the store ends at the limit of the reader.
+        # Parents that form a cycle in the store are followed up to the limit for nested indexes.
         while parent is not None and len(above) <= Limits().max_index_depth:
             above.append(self._sources[parent])
             parent = above[-1].parent
@@ -187,7 +185,7 @@ class Polls:
         named_by = source.host if source.kind == "robots" else None
         refused: list[str] = []
         for position, (url, lastmod) in enumerate(zip(children.url, children.lastmod, strict=True)):
-            if position % _ENTRIES_AT_ONCE == _ENTRIES_AT_ONCE - 1:
+            if position % STEP == STEP - 1:
                 yield
             known = self._sources.number("sitemap", url)
             if not self._admission.add_source("sitemap", url, now, parent=number, named_by=named_by):
@@ -216,14 +214,14 @@ class Polls:
         for problem in document.problems:
             self._report(self._sources[number].url, problem)
         yield from self._list(number, read, now)
-        for start in range(0, len(read.pages), _ENTRIES_AT_ONCE):
-            self._signalled(number, read, slice(start, start + _ENTRIES_AT_ONCE))
+        for start in range(0, len(read.pages), STEP):
+            self._signalled(number, read, slice(start, start + STEP))
             yield
         if not self._settings.sitemap_discovery:
             self._count("crawlsched/change_signals/unknown_url", len(read.unknown))
         else:
-            for start in range(0, len(read.unknown), _ENTRIES_AT_ONCE):
-                self._discovered(number, read, slice(start, start + _ENTRIES_AT_ONCE))
+            for start in range(0, len(read.unknown), STEP):
+                self._discovered(number, read, slice(start, start + STEP))
                 yield
         problems = {problem.kind: problem.count for problem in document.problems}
         self._sources.describe(number, n_entries=len(read.pages) + len(read.unknown), problems=problems)
@@ -276,7 +274,7 @@ class Polls:
         for page, _ in found:
             self._admission.growth.found(page.url)
         shards = self._collection.shards
-        # What it says of other shards' pages is not theirs.
+        # Only pages of the source's own shard take announcements from it.
         mine = np.array([shards.of_page(page) is shards.of_name(host) for page in pages.tolist()])
         for page, (_, lastmod) in zip(pages[mine].tolist(), itertools.compress(found, mine), strict=True):
             self._collection.unsaved.announcement(page, number, lastmod, 0, now)

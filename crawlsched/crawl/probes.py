@@ -19,10 +19,10 @@ __all__ = ["APART", "Probe", "Probes"]
 #: After a whole second they missed a slot, and on fast sites one edit more in six fell between the fetches.
 APART = 0.95
 
-# So many second fetches more than their share; as many wait at most. Beyond this, where each page is a template of its
-# own, an apparent change is delivered without one.
+# Second fetches may exceed their share by this number, and this number may wait. Beyond it, where each page is a
+# template of its own, an apparent change is delivered without a second fetch.
 _AT_LEAST = 30
-# Where so many in a row brought nothing new, ever fewer are made.
+# After this number of second fetches in a row without anything new, fewer and fewer are made.
 _QUIET = 5
 
 
@@ -46,13 +46,14 @@ class Probes:
 
     Notes
     -----
-    A visit is put off where a second fetch has to tell, as `verdict` says. So is one where a page looks changed and its
-    template was probed fewer than three times; but not after an announcement, once there were 30 second fetches. The
-    rest is judged at once, and some probed nevertheless: those that look changed until five in a row have shown nothing
-    new, and ever fewer after that; and a twentieth of those that find nothing but noise, so that it can return;
-    together 5 in a hundred visits and 6 more. All together are at most 5 in a hundred visits, and 30 more; twice as
-    many where pages share a template that was probed fewer than three times. At most half of them only confirm what is
-    left out. Visits are those of pages that were seen before.
+    A visit is put off where a second fetch has to decide, as `verdict` says. It is also put off where a page looks
+    changed and its template was probed fewer than three times; but not after an announcement, once there were 30 second
+    fetches. All other visits are judged at once, and some of them are probed nevertheless. These are visits that look
+    changed, until five in a row have shown nothing new, and fewer and fewer after that; and a twentieth of the visits
+    that find nothing but noise, so that it can return. They are 5 in a hundred visits at most, and 6 more. All second
+    fetches are 5 in a hundred visits at most, and 30 more, or twice as many where pages share a template that was
+    probed fewer than three times. At most half of them only confirm what is left out. Only visits of pages that were
+    seen before count.
     """
 
     def __init__(
@@ -90,7 +91,7 @@ class Probes:
         return _AT_LEAST + SHARE_AGAIN * self._n_again
 
     def _have_turn(self) -> bool:
-        """Whether second fetches have room, and take slots from first copies only in step with visits to known pages.
+        """Whether there is room for a second fetch; during first copies, only in step with visits to known pages.
 
         Without any, each visit would deliver what differs every time.
         """

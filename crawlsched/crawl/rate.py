@@ -30,7 +30,7 @@ class CrawlRate:
     Attributes
     ----------
     rested_at : float
-        When nothing went out last because the crawl rests: then what waits at the second gate is not lost.
+        When the crawl last rested, so that nothing went out. Requests that waited at the second gate then are not lost.
     """
 
     def __init__(

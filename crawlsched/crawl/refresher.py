@@ -57,8 +57,8 @@ __all__ = ["NotForTheSpider", "Refresher"]
 
 logger = logging.getLogger(__name__)
 
-# Long work rests while this number of rows waits for the next flush: handing them over takes some milliseconds of the
-# crawling thread, writing them about a tenth of a second of the other.
+# Long work rests while this number of rows waits for the next flush. Handing the rows over takes some milliseconds of
+# the crawling thread. Writing them takes about a tenth of a second of the other thread.
 _MOST_ROWS_PER_FLUSH = 1_200
 
 
@@ -111,8 +111,9 @@ class Refresher:
         self.has_requests: Callable[[], bool] = lambda: True
         #: Whether Scrapy closes the spider, and sends nothing more; open requests may take minutes still.
         self.is_ending: Callable[[], bool] = lambda: False
-        #: Called when a shard has come.
+        #: Called when a shard has come, and when something was asked of the owner of one.
         self.on_shard: Callable[[], None] | None = None
+        self.on_commands: Callable[[Shard], None] = lambda shard: None
         #: A sentence about the database, if it is not the one in which the crawl began.
         self.lost_database: str | None = None
         #: The additional work where several processes crawl the collection; None: this is the only one.
@@ -403,7 +404,7 @@ class Refresher:
         return self.watchdog.look(
             now,
             dispatched=self.visits.dispatched + self.rate.slots.taken,
-            # Something could go: a slot is due, or a page that no slot takes.
+            # Whether a request could go: a slot is due, or a page is that needs no slot.
             may=may and (self.rate.slots.is_due(now) or self.planner.frontier.next_event(now) <= now),
             distance=1.0 / self.rate.slots.rate,
         )

@@ -117,7 +117,7 @@ def handed(digest: int) -> int:
 
 
 def named(digest: int) -> int:
-    """Return the part of a digest for the rest: callback, headers, cookies and all that all links have alike."""
+    """Return the part of a digest that stands for callback, headers, cookies and all else that links have in common."""
     return digest & (1 << _OTHERS) - 1
 
 

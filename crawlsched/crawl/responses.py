@@ -29,6 +29,7 @@ from crawlsched.crawl.request_templates import RequestTemplate
 from crawlsched.crawl.validators import seconds_since
 from crawlsched.crawl.visits import ResponseFacts, Visit, VisitEnds
 from crawlsched.pages import LIVE
+from crawlsched.pages.marks import CUT
 from crawlsched.pages.variants import variant_fingerprint
 from crawlsched.store import Outcome, PageFacts, host_of
 
@@ -36,8 +37,6 @@ __all__ = ["AS_SERVED", "Responses"]
 
 #: For a page that is gone, or whose response could not be judged.
 AS_SERVED = Verdict(Outcome.DROPPED, deliver=DeliveryKind.AS_SERVED)
-# Seconds until a page that was cut short is asked for again; each further time in a row twice as many.
-_CUT_SHORT_WAIT = 2.0
 # Reasons for which nothing is delivered, but validators should have moved.
 _OTHER_CONTENT = frozenset({"template", "minimum_change", "flapping"})
 
@@ -64,8 +63,6 @@ class Responses:
 
     def __post_init__(self) -> None:
         self._planner, self._count = self.collection.planner, self.collection.count
-        # By page, how many bodies in a row were cut short.
-        self._n_cut_short: dict[int, int] = {}
 
     def crawled(self, visit: Visit, fetched: ResponseFacts, now: float) -> Verdict:
         """A visit got a response; return what that means."""
@@ -92,21 +89,16 @@ class Responses:
     # -- responses that say nothing of a content
 
     def _cut_short(self, visit: Visit, fetched: ResponseFacts, now: float) -> Verdict:
-        """A body was cut short: the page is asked for again soon."""
+        """A body was cut short: it is no evidence, and the page is asked for again as after an error."""
         self._count("crawlsched/truncated")
-        page = visit.page
         if visit.is_lesson:
-            self.ends.end(visit, Outcome.PROBED, now, fetched)
-            self._planner.release(page, now)
-            return Verdict(Outcome.PROBED)
-        facts, n_before = self.collection.facts_of(page), self._n_cut_short.get(page, 0)
-        verdict = judge_cut_short(facts, self.book.circumstances(page), is_again=n_before > 0)
-        observation = self.ends.end(visit, verdict.outcome, now, fetched)
-        self._planner.release(page, now)
-        self._n_cut_short[page] = n_before + 1
-        wait = min(_CUT_SHORT_WAIT * 2.0**n_before, self.collection.settings.error_interval)
-        self._planner.put_off(page, now + wait, now)
+            return self._taught(visit, fetched, now)
+        page, facts = visit.page, self.collection.facts_of(visit.page)
+        is_again = bool(self._planner.pages.marks.item(page) & CUT)
+        verdict = judge_cut_short(facts, self.book.circumstances(page), is_again=is_again)
+        self.collection.mark(page, CUT, now)
         columns = self._planner.columns([page]) if verdict.is_delivered else {}
+        observation = self.ends.back_off(visit, verdict.outcome, now, fetched)
         delivery = Delivery(page, now, facts, columns, observation, owed=verdict.owed)
         self._deliver(visit, facts.url, delivery, verdict, now)
         return verdict
@@ -129,7 +121,6 @@ class Responses:
 
     def _judged(self, visit: Visit, page: int, fetched: ResponseFacts, content: Content, now: float) -> Verdict:
         """Content was seen at a page: judge it, and do what the verdict says."""
-        self._n_cut_short.pop(page, None)
         if content.fingerprint.is_empty:
             self._count("crawlsched/content/empty")
         around = self._circumstances(visit, page, content, now)
@@ -293,6 +284,10 @@ class Responses:
                 # It was edited between the two fetches: the spider is to have the second content, too.
                 return self._judged(visit, visit.page, fetched, content, now)
             self.collection.keep_learned(visit.page, content.url, content.fingerprint.recipe, now)
+        return self._taught(visit, fetched, now)
+
+    def _taught(self, visit: Visit, fetched: ResponseFacts, now: float) -> Verdict:
+        """A visit that could only teach has ended."""
         self.ends.end(visit, Outcome.PROBED, now, fetched)
         self._planner.release(visit.page, now)
         return Verdict(Outcome.PROBED)

@@ -77,7 +77,7 @@ class Shards:
         return self.here.get(self.number_of(host))
 
     def of_host(self, host: int) -> Shard | None:
-        """Return the shard of a host by the number that this has in memory; None: it is not here."""
+        """Return the shard of a host, given by its row number in memory; None: the shard is not here."""
         return self.here.get(0 if self.n is None else self._known(host + 1).item(host))
 
     def of_page(self, page: int) -> Shard | None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crawlsched.change_signals import FurtherRow
 from crawlsched.crawl.collection import Collection
-from crawlsched.crawl.loading import Block, StoredPages, load_pages, stored_pages
 from crawlsched.crawl.request_templates import without_credentials
 from crawlsched.crawl.shard import Shard
 from crawlsched.crawl.side_thread import give_memory_back
@@ -21,28 +20,30 @@ from crawlsched.pages.page_index import PageIndex
 from crawlsched.pages.variants import variant_fingerprint
 from crawlsched.planner import Plan
 from crawlsched.store import Host, Source, Store
+from crawlsched.store.loading import sound_pages
 from crawlsched.store.records import last_plan
+from crawlsched.store.rows import ROWS_AT_ONCE
 
-__all__ = ["LOADED_AT_ONCE", "ShardPages", "StoredShard"]
+__all__ = ["MOVED_AT_ONCE", "ShardPages", "StoredShard"]
 
 logger = logging.getLogger(__name__)
 
-#: Pages that are read together where all are read.
-LOADED_AT_ONCE = 5_000
+Block = dict[str, NDArray[Any]]
+
+#: Pages that come into memory, or leave it, in one step while the crawl goes on.
+MOVED_AT_ONCE = 500
 # After this number of blocks the memory that reading has left over is given back: a byte a page, which matters when
 # most of it is in use.
 _BLOCKS_LEFT_OVER = 200
-# Pages that are taken out of memory in one step.
-_LEFT_AT_ONCE = 250
-# Seconds before a row is given to another page: visits of the page that left have ended by then.
-_LEFT_FOR = 900.0
 
 
 class StoredShard(NamedTuple):
     """What a store keeps of a shard, or of a collection without any."""
 
     shard: Shard
-    pages: StoredPages
+    n_pages: int
+    blocks: Iterable[Block]  # as `Store.load` gives them
+    further: list[tuple[int, int, *FurtherRow]]  # what several sources say of the same pages: page, source, and more
     sources: list[Source]
     hosts: list[Host]
     variants: list[tuple[int, bytes]]
@@ -82,16 +83,20 @@ class ShardPages:
         store, reader = shard.store, shard.store.reader
         if not self._collection.settings.keep_credentials:
             store.forgetting.rewrite_templates(without_credentials)
-        pages = stored_pages(
-            store,
-            self._planner,
-            self._hosts.number,
-            self._collection.fingerprinter,
-            at_once or LOADED_AT_ONCE,
+        found = store.load(
+            at_once or ROWS_AT_ONCE,
+            host_number=self._hosts.number,
+            grid=self._planner.grid,
+            n_rates=len(self._planner.posterior.rates),
+            fingerprinter=self._collection.fingerprinter,
+            estimator=self._planner.estimator,
         )
+        blocks = (sound_pages(block) for block in found if block["page"].size)
         return StoredShard(
             shard,
-            pages if at_once is None else pages.at_once(),
+            reader.count_pages(),
+            blocks if at_once is None else list(blocks),
+            reader.further_sources(),
             reader.sources(),
             reader.hosts(),
             [(page, self._collection.request_fingerprint(url)) for page, url in reader.variants()],
@@ -125,14 +130,7 @@ class ShardPages:
     def _take_pages_in(self, stored: StoredShard, here: Mapping[int, int], now: float) -> Iterator[None]:
         shard, planner, settings = stored.shard, self._planner, self._collection.settings
         is_only = self._shards.n is None
-        blocks = load_pages(
-            stored.pages,
-            planner,
-            now,
-            numbers=self._collection.numbers,
-            sources=here,
-            rows_for=None if is_only else partial(self._rows_for, now=now),
-        )
+        blocks = self._load(stored, here, now)
         n_before, n_others, asked = planner.clipped, 0, []
 
         def keys() -> Iterator[tuple[NDArray[np.uint64], NDArray[np.integer]]]:
@@ -180,10 +178,38 @@ class ShardPages:
         if (n_clipped := planner.clipped - n_before) > 0:
             logger.warning("%d pages were last crawled in the future; their time was set to now.", n_clipped)
 
+    def _load(self, stored: StoredShard, here: Mapping[int, int], now: float) -> Iterator[Block]:
+        """Load pages into the planner in blocks, and yield each with the ``row`` of each page in memory."""
+        planner, numbers, is_only = self._planner, self._collection.numbers, self._shards.n is None
+        # Room for all at once, and blocks that are small beside it: growing takes as much memory again for a moment.
+        n_pages = planner.pages.n + stored.n_pages
+        planner.reserve(n_pages)
+        numbers.reserve(n_pages)
+        parts, n_unlearned = [np.empty(0, np.intp)], 0
+        for block in stored.blocks:
+            rows = block["row"] = self._rows_for(block["page"].size, now)
+            block["source"] = _here(block["source"], here)
+            planner.load({**block, "page": rows}, block["log_likelihood"], now)
+            numbers.put(rows, block["page"])
+            parts.append(rows)
+            if planner.learned is not None:
+                n_unlearned += int(np.count_nonzero((block["n_crawls"] > 0) & ~block["has_estimator_state"]))
+            yield block
+        if n_unlearned:
+            logger.warning(
+                "%d pages are new to this CRAWLSCHED_ESTIMATOR; `crawlsched db refit` teaches it their kept visits.",
+                n_unlearned,
+            )
+        pages = np.array([page for page, *_ in stored.further], np.int64)
+        among = None if is_only else np.concatenate(parts)
+        known = zip(numbers.rows(pages, among).tolist(), stored.further, strict=True)
+        further = [(row, here[of], *rest) for row, (_, of, *rest) in known if row >= 0 and of in here]
+        planner.load_further(further, now)
+
     def _rows_for(self, n: int, now: float) -> NDArray[np.intp]:
-        """Return rows for new pages, first those that were left long ago."""
-        given, n_given = [np.empty(0, np.intp)], 0
-        while n_given < n and self._left_rows and now - self._left_rows[0][0] >= _LEFT_FOR:
+        """Return rows for new pages, first those that were left long ago: visits of their pages have ended by then."""
+        given, n_given, long_ago = [np.empty(0, np.intp)], 0, now - self._collection.settings.visit_timeout
+        while n_given < n and self._left_rows and self._left_rows[0][0] <= long_ago:
             left_at, rows = self._left_rows.popleft()
             if rows.size > n - n_given:
                 self._left_rows.appendleft((left_at, rows[n - n_given :]))
@@ -214,8 +240,8 @@ class ShardPages:
         self._collection.sources.drop(shard.source_numbers.keys() - elsewhere)
         self._collection.learned.drop(shard.learned)
         pages = self._shards.pages_of(number)
-        for start in range(0, pages.size, _LEFT_AT_ONCE):
-            self._collection.take_out(pages[start : start + _LEFT_AT_ONCE])
+        for start in range(0, pages.size, MOVED_AT_ONCE):
+            self._collection.take_out(pages[start : start + MOVED_AT_ONCE])
             yield
         self._index.discard(pages)
         yield from self._index.purged()
@@ -238,8 +264,8 @@ class ShardPages:
             logger.warning("%d pages differ from others by CRAWLSCHED_IGNORE_PARAMETERS only: they go.", same.size)
             numbers = self._collection.numbers.of(same)
             self._collection.aside.run("deleting what is the same page", lambda: shard.store.forgetting.delete(numbers))
-        for start in range(0, first.size, LOADED_AT_ONCE):
-            some = first[start : start + LOADED_AT_ONCE]
+        for start in range(0, first.size, ROWS_AT_ONCE):
+            some = first[start : start + ROWS_AT_ONCE]
             yield keys[some], pages[some]
 
     def _plan_of(self, stored: StoredShard) -> Plan | None:
@@ -257,12 +283,16 @@ class ShardPages:
         names, others = block["request_fingerprint"], block["other_fingerprinter"]
         if others.any():
             # The project has another REQUEST_FINGERPRINTER_CLASS than when these pages were found.
-            pages = block["page"][others]
-            found = [
-                variant_fingerprint(self._collection.request_fingerprint(facts.url), facts.variant)
-                for facts in shard.store.reader.facts(pages)
-                if facts is not None
-            ]
-            names = names.copy()
-            names[others] = np.frombuffer(b"".join(found), np.uint8).reshape(-1, 20)
+            names, found = names.copy(), shard.store.reader.facts(block["page"][others])
+            for at, facts in zip(np.flatnonzero(others).tolist(), found, strict=True):
+                if facts is not None:
+                    name = variant_fingerprint(self._collection.request_fingerprint(facts.url), facts.variant)
+                    names[at] = np.frombuffer(name, np.uint8)
         return names
+
+
+def _here(found: NDArray[Any], sources: Mapping[int, int]) -> NDArray[np.int32]:
+    """Return the numbers in memory of sources that a store numbers otherwise; -1: there is no such source."""
+    named, place = np.unique(found, return_inverse=True)
+    here: NDArray[np.int32] = np.array([sources.get(source, -1) for source in named.tolist()], np.int32)[place]
+    return here

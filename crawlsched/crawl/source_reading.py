@@ -28,6 +28,7 @@ from crawlsched.change_signals import (
 from crawlsched.change_signals.problems import MAX_EXAMPLE
 from crawlsched.crawl.collection import FoundPage
 from crawlsched.crawl.fingerprints import without_parameters
+from crawlsched.crawl.side_thread import SLICE, STEP
 from crawlsched.slot_clock import DAY
 from crawlsched.store import Source, host_of
 from crawlsched.store.rows import ROWS_AT_ONCE
@@ -38,12 +39,9 @@ __all__ = [
     "read_source",
 ]
 
-# After this number of URLs the thread rests for a moment (seconds), in favour of the slot clock.
-_AT_A_STRETCH = 20
-_REST = 0.002
 #: The request fingerprint of a URL, and its pages.
 KnownAs = Callable[[str], tuple[bytes, Sequence[int]]]
-#: What a source last announced of pages, in the database.
+#: Reads from the database the last announcements of pages by a source.
 AnnouncedBefore = Callable[[NDArray[np.intp], int], tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]
 # An entry: its URL, its date in POSIX seconds, whether that names a time of day, and its text.
 _Entry = tuple[str, float | None, str | None, str | None]
@@ -79,8 +77,8 @@ def read_source(
 ) -> SourceRead:
     """Read a sitemap, an index of sitemaps, or a robots.txt; change nothing.
 
-    An index that lists any of its `ancestors` is a loop. The document may speak of the pages of `hosts`, too, whose
-    robots.txt name it. `known_as` gives the request fingerprint of a URL and its pages, and `announced_before` what a
+    An index that lists any of its `ancestors` is a loop. The document may also list pages of `hosts`, whose robots.txt
+    files name it. `known_as` gives the request fingerprint of a URL and its pages, and `announced_before` what a
     source last stated of pages (`Reader.announcements_for`). The crawling thread may add pages meanwhile, so it checks
     again before it adds an unknown entry.
     """
@@ -107,8 +105,8 @@ def _look_up(read: SourceRead, known_as: KnownAs) -> list[_Entry]:
     columns = zip(entries.url, entries.lastmod, entries.precision, entries.lastmod_text, strict=True)
     for number, entry in enumerate(columns):
         url = entry[0]
-        if number % _AT_A_STRETCH == 0:
-            time.sleep(_REST)
+        if number % STEP == 0:  # in favour of the slot clock
+            time.sleep(SLICE)
         try:
             name, pages = known_as(url)
             if not pages and (plain := without_tracking(url)) != url:

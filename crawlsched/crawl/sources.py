@@ -48,8 +48,8 @@ class Sources:
         self._numbers: dict[tuple[str, str], int] = {}
         # A heap. An entry that no longer agrees with its source, which was polled sooner, is passed over.
         self._polls: list[tuple[float, int]] = []
-        # By host, both in order. Dictionaries, so that no source waits twice, and a host that may not be asked delays
-        # only its own, however many sitemaps its index lists.
+        # By host, both in order. In dictionaries no source waits twice. A host that may not be asked delays only
+        # its own sources, however many sitemaps its index lists.
         self._due: dict[str, dict[int, None]] = {}
 
     @property

@@ -16,10 +16,8 @@ from crawlsched.crawl.sources import POLLED_KINDS, Sources
 from crawlsched.store import (
     Batch,
     ChangeRow,
-    Host,
     NewPage,
     ObservationRow,
-    Outgoing,
     Source,
     Store,
 )
@@ -134,7 +132,7 @@ class Unsaved:
 
     def source(self, source: Source, now: float) -> None:
         """A source was found or polled."""
-        # A polled source is of one site; others announce pages anywhere, and each shard has a row of them.
+        # A polled source is in the shard of its host. Others announce pages anywhere: each shard has a row for them.
         if source.kind in POLLED_KINDS or self._shards.n is None:
             shard = self._shards.of_name(source.host)
             if shard is not None:
@@ -161,21 +159,9 @@ class Unsaved:
 
     # -- what else there is
 
-    def host(self, host: Host, now: float) -> None:
-        """A host asked for something."""
-        self._of(self._shards.of_name(host.host), now).hosts[host.host] = host
-
-    def command(self, shard: Shard, command: int, result: Any, now: float) -> None:
-        """A command for the owner of a shard was obeyed."""
-        self._of(self._shards.here.get(shard.number), now).finished[command] = (now, result)
-
-    def outgoing(self, shard: int, row: Outgoing, now: float) -> None:
-        """A shard that is here found something for another one."""
-        self._of(self._shards.here.get(shard), now).outgoing.append(row)
-
-    def received(self, shard: int, sender: str, number: int, now: float) -> None:
-        """Note that what was handed over to a shard was taken in."""
-        self._of(self._shards.here.get(shard), now).received.append((sender, number))
+    def of_shard(self, number: int, now: float) -> Batch:
+        """Return the batch of a shard; where it is not here, one that nobody writes."""
+        return self._of(self._shards.here.get(number), now)
 
     def forget(self, pages: NDArray[np.integer]) -> None:
         """Leave out these pages from now on."""

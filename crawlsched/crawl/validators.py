@@ -81,7 +81,7 @@ class ValidatorTrials:
     (none if `share` is 0), so that their changes are found sooner.
     """
 
-    def __init__(self, rng: Random, share: float, of_unknown: float = 0.5) -> None:
+    def __init__(self, rng: Random, share: float = 0.1, of_unknown: float = 0.5) -> None:
         self._rng = rng
         self._share = share
         self._of_unknown = max(share, of_unknown) if share else 0.0

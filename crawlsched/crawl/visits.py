@@ -127,8 +127,8 @@ class Visits:
     def open(self, *, url: str, now: float, host: int = -1, page: int = -1, source: int = -1) -> Visit:
         """Begin a visit of a page or a source.
 
-        A request of the fallback scheduler is neither: its visit only recognises its redirects and retries, and is not
-        counted.
+        A request of the fallback scheduler is for no page and no source. Its visit only recognises its redirects and
+        retries, and is not counted.
         """
         visit = Visit(token=next(self._tokens), page=page, source=source, host=host, url=url, opened_at=now)
         self._open[visit.token] = visit
@@ -287,14 +287,14 @@ class VisitEnds:
         fetched: ResponseFacts | None = None,
         *,
         leave: Callable[..., None] | None = None,
-    ) -> None:
-        """A visit ended without content: its page backs off, and the feed gets a new state."""
+    ) -> int | None:
+        """A visit ended without content: its page backs off, and the feed gets a new state; return what `end` does."""
         observation = self.end(visit, outcome, now, fetched)
         page, hosts = visit.page, self.collection.hosts
         if visit.source >= 0:
             self.source_failed(visit.source, now)
         if page < 0:
-            return
+            return None
         before = self._planner.standing(page)
         free_at = hosts.free_at(visit.host, now)
         leave = leave or self._leave.get(outcome, self._planner.failed)
@@ -302,6 +302,7 @@ class VisitEnds:
         self.failing_hosts.have_news = True
         self.collection.unsaved.page(page, now)
         self.tell(page, before, observation, now)
+        return observation
 
     def source_failed(self, number: int, now: float) -> None:
         """A sitemap gave nothing: it is polled again later, ever more rarely."""
@@ -367,7 +368,7 @@ class VisitEnds:
         self._say(f"What came of {without_secrets(visit.url)} cannot be judged, so it is visited again later", error)
         try:
             self._close(visit, Outcome.ERROR)
-        finally:  # one error may follow another, and nobody else lets the page or the source go
+        finally:  # _close may fail, too, and nothing else releases the page or the source
             if visit.page >= 0:
                 self._let_go(visit.page, now)
             elif visit.source >= 0:

@@ -40,10 +40,10 @@ class WrongPages:
     the host may serve it as one. A page that was delivered and whose text was replaced wholly is suspected. Then the
     host is asked for a page that cannot exist, at most once in 20 visits. If the host answers with the same content,
     that content is known as a wrong page from then on. Contents are compared by their `likeness`, since many name the
-    page that was not found, and the time. Otherwise the page is fetched a second time at once. If the page is itself
-    again, and this happens to another page with the same content, that content is known as a wrong page, too (a wall
-    that comes and goes). If the page is not itself again, this is its content now, however many pages of the host have
-    the same.
+    page that was not found, and the time. Otherwise the page is fetched a second time at once. If the page shows its
+    own content again, and so does another page after the same suspect content, that is known as a wrong page, too (a
+    wall that comes and goes). If the page does not, this is its content now, however many pages of the host have the
+    same.
     """
 
     def __init__(self, rng: Random, *, enabled: bool = True) -> None:

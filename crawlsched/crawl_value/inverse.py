@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crawlsched.columns.array_types import FloatArray
+from crawlsched.columns.blocks import blocks
+from crawlsched.columns.numerics import CONVERGED, ROUNDS
 from crawlsched.crawl_value import arguments
 from crawlsched.crawl_value.rules import evidence_of, natural_parameters
-from crawlsched.crawl_value.terms import BLOCK, EPSILON, LARGEST_EXPONENT, noisy_terms, polynomial
+from crawlsched.crawl_value.terms import LARGEST_EXPONENT, noisy_terms, polynomial
 
-# Relative; the last step is still taken, and Newton's method squares the error.
-_STEP_TOLERANCE = math.sqrt(EPSILON)
-_NOISE = 16.0 * EPSILON  # relative: closer than this a value cannot be told from the one sought
+_NOISE = 16.0 * float_info.epsilon  # relative: closer than this a value cannot be told from the one sought
 LARGEST_SHARE = math.nextafter(1.0, 0.0)
 
 # z = sum_k coefficient_k root^(k+1), the expansion of Lambert's W around its branch point
@@ -80,9 +80,9 @@ def elapsed_at_value(
         parts = np.broadcast_arrays(target, mu, delta, evidence_of(n, kappa), alpha, gamma, kappa)
         flat = np.stack([np.ravel(part) for part in parts])
         elapsed = np.empty(flat[0].shape)
-        for start in range(0, elapsed.size, BLOCK):
-            target, mu, *pages = flat[:, start : start + BLOCK]
-            elapsed[start : start + BLOCK] = _elapsed(target, mu, np.stack(pages))
+        for part in blocks(elapsed.size, 16):
+            target, mu, *pages = flat[:, part]
+            elapsed[part] = _elapsed(target, mu, np.stack(pages))
         return elapsed.reshape(parts[0].shape)[()]
 
 
@@ -137,7 +137,7 @@ def _staleness_at(share: FloatArray, pages: FloatArray) -> FloatArray:
     y = _first_guess(share, goal, pages)
     y = np.where((y > low) & (y < high), y, 0.5 * (low + high))
     active = np.arange(share.size)
-    for _ in range(float_info.mant_dig):
+    for _ in range(ROUNDS):
         delta, _, *signals = pages[:, active]
         value, slope = noisy_terms(y[active], *signals)
         reached = np.minimum(value * delta, LARGEST_SHARE)
@@ -147,15 +147,15 @@ def _staleness_at(share: FloatArray, pages: FloatArray) -> FloatArray:
         after = _newton_step(y[active], reached, slope * delta, goal[active], low[active], high[active])
         change = np.abs(after - y[active])
         y[active] = np.where(far, after, y[active])
-        active = active[(change > _STEP_TOLERANCE * after) & far]
+        active = active[(change > CONVERGED * after) & far]
         if not active.size:
             break
     return y
 
 
 def _first_guess(share: FloatArray, goal: FloatArray, pages: FloatArray) -> FloatArray:
-    # Without announcements y = goal. Where the next one would do, V is the first term, 1 - exp(-y) per gamma / mu once
-    # announcements are likely to have come (alpha / gamma is how long that takes, on the scale of y).
+    # Without announcements y = goal. Where one announcement is enough to reach the goal, V is its first term,
+    # 1 - exp(-y) per gamma / mu, once announcements are likely to have come (alpha / gamma on the scale of y).
     delta, _, alpha, gamma, kappa = pages
     first = -np.log1p(-np.minimum(share * (gamma / delta), LARGEST_SHARE))
     return np.where(first < kappa, first + np.minimum(alpha / gamma, goal), goal)
@@ -170,6 +170,6 @@ def _newton_step(
     exponent = np.log(goal / np.maximum(z, 1e-300)) / np.maximum(steepness, 1e-300)
     after = y * np.exp(np.clip(exponent, -700.0, 700.0))
     # A step that leaves the bracket by rounding only ends on its edge; others are replaced by bisection.
-    outside = ~((after >= low * (1.0 - _STEP_TOLERANCE)) & (after <= high * (1.0 + _STEP_TOLERANCE)))
+    outside = ~((after >= low * (1.0 - CONVERGED)) & (after <= high * (1.0 + CONVERGED)))
     middle = np.where(low > 0.0, np.sqrt(low * high), 0.5 * high)
     return np.where(outside, middle, np.clip(after, low, high))

@@ -8,7 +8,8 @@ from sys import float_info
 import numpy as np
 
 from crawlsched.columns.array_types import FloatArray
-from crawlsched.crawl_value.terms import BLOCK, LARGEST_EXPONENT, noisy_terms
+from crawlsched.columns.blocks import blocks
+from crawlsched.crawl_value.terms import LARGEST_EXPONENT, noisy_terms
 
 __all__ = ["HIGHEST", "Grid", "gain", "tangent_wait"]
 
@@ -42,15 +43,14 @@ class Grid:
         self.rates = rates
         self.elapsed: FloatArray = np.geomspace(1e-3, 1e11, 384)
         self.gain = gain(self.elapsed[:, np.newaxis], rates)
-        # In ratios of 1.3: between two a value is about a power of the time.
+        # Times in ratios of 1.3. Between two of them a value is about a power of the time.
         self._times: FloatArray = np.geomspace(self.elapsed[0], self.elapsed[-1], 128)
         self._values = gain(self._times, rates[:, np.newaxis]).astype(np.float32)
 
     def elapsed_at(self, weights: FloatArray, aim: FloatArray) -> FloatArray:
         """Return after how many seconds Σ w (1 - (1 + r τ) exp(-r τ)) / r reaches an aim above 0; inf: never."""
         found = np.empty(aim.size)
-        for start in range(0, aim.size, BLOCK):
-            part = slice(start, start + BLOCK)
+        for part in blocks(aim.size, self._times.size):
             found[part] = self._elapsed_at(weights[part].astype(np.float32), aim[part])
         return found
 

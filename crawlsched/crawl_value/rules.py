@@ -201,7 +201,7 @@ def evidence_of(n_signals: Any, kappa: Any) -> Any:
 
 
 class Rule(NamedTuple):
-    """One of the papers' rules, as GREEDY-NCIS of what it makes of the announcements.
+    """One of the papers' rules: GREEDY-NCIS, after the rule has dropped or trusted announcements in its own way.
 
     Attributes
     ----------
@@ -230,7 +230,8 @@ class Rule(NamedTuple):
                 seen[2] = 0.0
             alpha, gamma, kappa = natural_parameters(*seen)
         if self.trusts:
-            # A change rate of 0 leaves no room for a true announcement. A recall of 0 does: it is true all the same.
+            # A change rate of 0 leaves no room for a true announcement. A recall of 0 does: such a rule trusts the
+            # announcement all the same.
             kappa = np.where(ignored | (seen[0] == 0.0), 0.0, np.inf)
         return np.vstack([seen, alpha, gamma, kappa])
 

@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crawlsched.columns.array_types import FloatArray
+from crawlsched.columns.blocks import blocks
 
 # exp(-40) * 41 is 2e-16: beyond it a crawl value equals its limit to rounding. It also keeps every exp() finite.
 LARGEST_EXPONENT = 40.0
@@ -98,10 +99,9 @@ LEAST_RATE = NEGLIGIBLE * NEGLIGIBLE  # announcements rarer than this (a second)
 MOST_OSCILLATIONS = 8
 SETTLED_EXPONENT = 62.0  # oscillations below exp(-62 / 2) are left out
 ENDLESS = 1e9  # with more announcements needed, open terms are below 1e-13 of the whole
-EPSILON = float_info.epsilon
 # A normal variable is beyond 8.2 standard deviations as seldom as rounding goes. A Gamma(a) variable lies within
 # a + 8.2 (1 - sqrt(a)) and a + 8.2 (3 + sqrt(a)) but for 1e-15.
-WIDTH = -NormalDist().inv_cdf(EPSILON / 2.0)
+WIDTH = -NormalDist().inv_cdf(float_info.epsilon / 2.0)
 
 _nodes, _weights = np.polynomial.legendre.leggauss(40)
 NODES: FloatArray = (_nodes + 1.0) / 2.0
@@ -111,8 +111,6 @@ WEIGHTS: FloatArray = _weights / 2.0
 STIRLING: FloatArray = np.array(
     [0.0] + [math.lgamma(i + 1.0) - (i * math.log(i) - i) for i in range(1, 32)], dtype=np.float64
 )
-# Elements at once, so that temporaries stay in the cache; with 40 nodes of the quadrature each, 1.3 MB.
-BLOCK = 4096
 # kappa**2 / 2 - kappa + 1 - exp(-kappa) = kappa**3 sum_k (-kappa)**k / (k+3)!
 CUBIC_COEFFICIENTS = [(-1.0) ** k / math.factorial(k + 3) for k in range(15)]
 # sinh(z) / z - 1 = sum_k z**(2k) / (2k+1)!
@@ -126,11 +124,8 @@ def noisy_terms(
 
     All arrays are flat and of equal length. The derivative exp(-y) psi is for searches: it may lack some digits.
     """
-    if y.size <= BLOCK:
-        return _block(y, alpha, gamma, kappa, max_terms)
     value, slope = np.empty(y.shape), np.empty(y.shape)
-    for start in range(0, y.size, BLOCK):
-        part = slice(start, start + BLOCK)
+    for part in blocks(y.size, 32):
         value[part], slope[part] = _block(y[part], alpha[part], gamma[part], kappa[part], max_terms)
     return value, slope
 
@@ -270,8 +265,7 @@ def _sinch_minus_one(z: FloatArray) -> FloatArray:
 def open_terms(i: FloatArray, x: FloatArray, c: FloatArray) -> tuple[FloatArray, FloatArray]:
     """E[(exp((x - v) / c) - 1)^+] and P(v < x) for v ~ Gamma(i + 1), i >= 1, by quadrature where both have mass."""
     gains, probabilities = np.empty(i.shape), np.empty(i.shape)
-    for start in range(0, i.size, BLOCK):
-        part = slice(start, start + BLOCK)
+    for part in blocks(i.size, NODES.size):
         gains[part], probabilities[part] = _open_terms(i[part], x[part], c[part])
     return gains, probabilities
 
@@ -287,7 +281,7 @@ def _open_terms(i: FloatArray, x: FloatArray, c: FloatArray) -> tuple[FloatArray
     i_column = i[:, None]
     d = v - i_column
     d /= i_column
-    np.maximum(d, EPSILON - 1.0, out=d)
+    np.maximum(d, float_info.epsilon - 1.0, out=d)
     density = np.log1p(d)
     density -= d
     density *= i_column
@@ -314,7 +308,8 @@ def stirling(i: FloatArray) -> FloatArray:
 
 def _settled(columns: FloatArray, oscillations: FloatArray) -> tuple[FloatArray, FloatArray]:
     # psi(u) = u / D + gamma kappa^2 / (2 D^2) + oscillations, D = alpha + gamma kappa, and V is the integral of
-    # exp(-u) psi(u). `start` is what the integral up to infinity has beyond the straight line: 1/Delta - its integral.
+    # exp(-u) psi(u). `start` is the part of the integral up to infinity beyond the straight line: 1/Delta minus that of
+    # the line.
     y, alpha, gamma, kappa, c, needed, fresh = columns
     smoothness = c * kappa
     ahead = 0.5 * kappa * smoothness / (1.0 + smoothness)

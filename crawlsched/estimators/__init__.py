@@ -16,7 +16,6 @@ from crawlsched.estimators.signal_fit import SignalFit
 from crawlsched.estimators.signal_quality import SignalQuality
 from crawlsched.estimators.solved_rates import MaximumLikelihood, MomentMatching
 from crawlsched.estimators.visit_counts import (
-    BEST_FREQUENCY_RATIO,
     BiasReduced,
     LastModified,
     Naive,
@@ -26,7 +25,6 @@ from crawlsched.estimators.visit_counts import (
 )
 
 __all__ = [
-    "BEST_FREQUENCY_RATIO",
     "BiasReduced",
     "Estimator",
     "FrequencyClasses",

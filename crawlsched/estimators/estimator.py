@@ -17,8 +17,8 @@ __all__ = ["Estimator", "Intervals", "sums"]
 class Intervals:
     """Numbers appended row by row, each row contiguous in one pool.
 
-    A full row moves to the end of the pool into twice the room: appending takes constant time on average, and the pool
-    at most four times its numbers.
+    A full row moves to the end of the pool, where it gets twice the room. So appending takes constant time on average,
+    and the pool has room for at most four times the numbers in it.
     """
 
     def __init__(self, n_rows: int) -> None:

@@ -35,8 +35,8 @@ class GammaPosterior(Estimator):
     so that a' = a / (1 - d (a + 1)) and b' = a'/m; with τ → 0 a change adds one to the shape, as for a page that is
     watched all the time.
 
-    Bias: towards the prior's mean, by O(1/n), as any posterior; for pages much faster than the prior's mean slowly,
-    since `prior_time` counts like as much time watched without a change. A Gamma fits by moments within 1 % where
+    Bias: towards the prior's mean, by O(1/n), as in any posterior. For pages much faster than the prior's mean the bias
+    falls slowly, since `prior_time` counts as that much time without a change. A Gamma fits by moments within 1 % where
     visits are at most one change apart. Where they are much farther apart the exact posterior has a tail that a Gamma
     cannot follow: the mean is off by 5 to 15 % either way, depending on the prior, for hundreds of visits (five changes
     apart; `Posterior` does not have this). Positive for every history.

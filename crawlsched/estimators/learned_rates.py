@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.columns.growing import grown
@@ -38,7 +37,6 @@ POINT_ESTIMATORS: dict[str, Callable[..., Estimator]] = {
     "gamma_posterior": GammaPosterior,
 }
 _WATCHED = np.dtype("<f8")
-_VISIT_COLUMNS = ("page", "elapsed", "changed", "n_signals", "time_since_modified")
 
 
 class LearnedRates:
@@ -117,21 +115,6 @@ class LearnedRates:
     def forget(self, pages: IndexArray) -> None:
         """Know nothing of pages any more."""
         self.unpack(pages, [self._nothing] * pages.size)
-
-    def observe_all(self, visits: Mapping[str, npt.NDArray[Any]]) -> IndexArray:
-        """Learn from visits of pages, those of each page in their order, and return the pages.
-
-        `visits` has ``page``, ``elapsed``, ``changed``, ``n_signals`` and ``time_since_modified`` (nan: not known).
-        """
-        order = np.argsort(visits["page"], kind="stable")
-        columns = {name: column[order] for name, column in visits.items()}
-        pages, starts, counts = np.unique(columns["page"], return_index=True, return_counts=True)
-        # The first visits of all pages, then the second ones, and so on.
-        for number in range(int(counts.max(initial=0))):
-            at = starts[counts > number] + number
-            page, *told = (columns[name][at] for name in _VISIT_COLUMNS)
-            self.observe(page, *told)
-        return pages.astype(np.intp)
 
     def packed(self, pages: IndexArray) -> list[bytes]:
         """Return all that is known of each of some pages, as bytes."""

@@ -1,4 +1,4 @@
-"""How a posterior's rows of log-likelihoods are kept: as float64, or in 16 or 8 bits with unbiased rounding."""
+"""How a posterior's rows of log-likelihoods are kept: as float64, or in 8 bits with unbiased rounding."""
 
 from functools import lru_cache
 from typing import Any
@@ -9,41 +9,26 @@ import numpy.typing as npt
 from crawlsched.columns.array_types import FloatArray
 from crawlsched.columns.numerics import GOLDEN
 
-__all__ = [
-    "decoded",
-    "dither",
-    "dither_one",
-    "encoded",
-    "from_steps",
-    "relative_likelihoods",
-    "to_steps",
-]
+__all__ = ["decoded", "dither", "dither_one", "encoded", "from_steps", "relative_likelihoods", "to_steps"]
 
 
-# A stored step is 1/2048 nat (a factor of 1.0005); 65535 of them reach down to e^-32.
+# A store holds steps of 1/2048 nat (a factor of 1.0005) in 16 bits; the last one reaches down to e^-32.
 _STEPS_PER_NAT = 2048.0
-_NATS_PER_STEP = -1.0 / _STEPS_PER_NAT
-# The last of them.
 _LAST_STEP = float(np.iinfo(np.uint16).max)
 
 # In 8 bits steps grow with the distance from the likeliest rate: a code k stands for k² 257/255 of the steps above, and
-# 255 for the last of them. Near the likeliest rate, where weights are large, they are as fine as in 16 bits; one nat
-# below it they are 0.05 nat.
+# 255 for the last of them. Near the likeliest rate, where weights are large, they are as fine; one nat below it they
+# are 0.05 nat.
 _LAST_CODE = float(np.iinfo(np.uint8).max)
 _STEPS_PER_SQUARE = _LAST_STEP / _LAST_CODE**2
 _SQUARES_PER_NAT = _STEPS_PER_NAT / _STEPS_PER_SQUARE
 _STEPS = (np.arange(256) ** 2 * 257 // 255).astype(np.uint16)
 _NEAREST_CODE = np.rint(np.sqrt(np.arange(65536) / _STEPS_PER_SQUARE)).astype(np.uint8)
 
-# By type, what each value stands for.
-_NATS: dict[str, FloatArray] = {
-    "uint16": np.arange(65536.0) * _NATS_PER_STEP,
-    "uint8": np.arange(256.0) ** 2 * (_STEPS_PER_SQUARE * _NATS_PER_STEP),
-}
-
-
-# By the character of the type: numpy makes its name anew each time, which takes a microsecond.
-_NAMES = {np.dtype(name).char: name for name in _NATS}
+# What each code stands for.
+_NATS: FloatArray = np.arange(256.0) ** 2 * (_STEPS_PER_SQUARE * (-1.0 / _STEPS_PER_NAT))
+# The character of their type: numpy makes its name anew each time, which takes a microsecond.
+_CODE = np.dtype(np.uint8).char
 
 # Weyl sequence modulo 2^32 with the golden section. No sequence is more evenly spread, so the rounding errors of equal
 # steps cancel to within a few steps for ever. Pages start at different points of it.
@@ -53,8 +38,8 @@ _COUNT_STEP = int(GOLDEN / _UNIT)
 _PAGE_STEP = 0x85EBCA6B
 
 
-def dither(pages: npt.NDArray[np.intp], updates: npt.NDArray[np.uint16]) -> FloatArray:
-    """Return one number in [0, 1) per page, spread evenly over the updates of each page.
+def dither(pages: npt.NDArray[np.intp], n_updates: int) -> FloatArray:
+    """Return one number in [0, 1) per page, spread evenly over the updates of each page, of which it has had so many.
 
     Notes
     -----
@@ -63,71 +48,56 @@ def dither(pages: npt.NDArray[np.intp], updates: npt.NDArray[np.uint16]) -> Floa
     nothing. A function of (page, count) instead of a random generator keeps a run reproducible whatever the order of
     pages.
     """
-    mixed = pages.astype(np.uint64) * np.uint64(_PAGE_STEP) + updates.astype(np.uint64) * np.uint64(_COUNT_STEP)
+    mixed = pages.astype(np.uint64) * np.uint64(_PAGE_STEP) + np.uint64(n_updates * _COUNT_STEP & _MASK)
     spread: FloatArray = (mixed & np.uint64(_MASK)).astype(np.float64) * _UNIT
     return spread
 
 
-def dither_one(page: int, updates: int) -> float:
+def dither_one(page: int, n_updates: int) -> float:
     """Return what `dither` gives for one page, without arrays."""
-    return ((page * _PAGE_STEP + updates * _COUNT_STEP) & _MASK) * _UNIT
+    return ((page * _PAGE_STEP + n_updates * _COUNT_STEP) & _MASK) * _UNIT
 
 
-def encoded(relative: FloatArray, offset: Any, dtype: str) -> npt.NDArray[Any]:
+def encoded(relative: FloatArray, offset: Any) -> npt.NDArray[np.uint8]:
     """Return log-likelihoods relative to their row's maximum as compact rows, rounded by what `dither` gave.
 
-    A step is 1/2048 nat, or a code for squares of them (uint8). Whatever lies more than 32 nats below the maximum stays
-    at the last step, so no rate is ever excluded for good.
+    Whatever lies more than 32 nats below the maximum stays at the last code, so no rate is ever excluded for good.
     """
-    if dtype == "uint8":
-        # Rounding is to be right on average in nats. With an offset o, s squares are k or more once the share 1 - o of
-        # the way from (k - 1)² to k² is done: where s - o (1 - o) is at least (k - o)².
-        squares = relative * -_SQUARES_PER_NAT
-        squares -= offset * (1.0 - offset)
-        codes = np.sqrt(np.maximum(squares, 0.0, out=squares), out=squares)
-        codes += offset
-        return np.minimum(codes, _LAST_CODE, out=codes).astype(np.uint8)
-    steps = relative * -_STEPS_PER_NAT
-    steps += offset
-    # Conversion cuts off the fraction, which rounds down since nothing is negative.
-    return np.minimum(steps, _LAST_STEP, out=steps).astype(np.uint16)
+    # Rounding is to be right on average in nats. With an offset o, s squares are k or more once the share 1 - o of the
+    # way from (k - 1)² to k² is done: where s - o (1 - o) is at least (k - o)². Conversion cuts off the fraction.
+    squares = relative * -_SQUARES_PER_NAT
+    squares -= offset * (1.0 - offset)
+    codes = np.sqrt(np.maximum(squares, 0.0, out=squares), out=squares)
+    codes += offset
+    return np.minimum(codes, _LAST_CODE, out=codes).astype(np.uint8)
 
 
-def to_steps(stored: npt.NDArray[Any]) -> npt.NDArray[np.uint16]:
-    """Return compact rows of either kind as steps of 1/2048 nat, which stores and snapshots hold."""
-    if stored.dtype == np.uint16:
-        return stored
-    steps: npt.NDArray[np.uint16] = _STEPS.take(stored)
+def to_steps(codes: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint16]:
+    """Return compact rows as steps of 1/2048 nat, which stores hold."""
+    steps: npt.NDArray[np.uint16] = _STEPS.take(codes)
     return steps
 
 
-def from_steps(steps: npt.NDArray[np.uint16], dtype: str) -> npt.NDArray[Any]:
+def from_steps(steps: npt.NDArray[np.uint16]) -> npt.NDArray[np.uint8]:
     """Return compact rows from steps of 1/2048 nat: the same as before `to_steps`, or else the nearest."""
-    if dtype == "uint16":
-        return steps
     codes: npt.NDArray[np.uint8] = _NEAREST_CODE.take(steps)
     return codes
 
 
 def decoded(stored: npt.NDArray[Any]) -> FloatArray:
-    """Return log-likelihoods in nats from stored rows of any kind (a copy)."""
-    name = _NAMES.get(stored.dtype.char)
-    return np.array(stored, dtype=np.float64) if name is None else _NATS[name].take(stored)
+    """Return log-likelihoods in nats from stored rows of either kind (a copy)."""
+    return _NATS.take(stored) if stored.dtype.char == _CODE else np.array(stored, dtype=np.float64)
 
 
 @lru_cache(maxsize=64)
-def _likelihood_table(dtype: str, learning_rate: float = 1.0) -> FloatArray:
-    """Return the likelihood, to a power, of each value that compact rows of this type can hold.
-
-    A look-up is several times faster than an exponential.
-    """
-    return np.exp(_NATS[dtype] * learning_rate)
+def _likelihoods(learning_rate: float) -> FloatArray:
+    """Return the likelihood, to a power, of each code; a look-up is several times faster than an exponential."""
+    return np.exp(_NATS * learning_rate)
 
 
 def relative_likelihoods(stored: npt.NDArray[Any], learning_rate: float = 1.0) -> FloatArray:
-    """Return exp(log-likelihood) relative to each row's maximum, to a power, from stored rows of any kind."""
-    name = _NAMES.get(stored.dtype.char)
-    if name is not None:
-        return _likelihood_table(name, learning_rate).take(stored)
+    """Return exp(log-likelihood) relative to each row's maximum, to a power, from stored rows of either kind."""
+    if stored.dtype.char == _CODE:
+        return _likelihoods(learning_rate).take(stored)
     exponentials: FloatArray = np.exp(stored * learning_rate)
     return exponentials

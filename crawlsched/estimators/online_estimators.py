@@ -104,7 +104,7 @@ def _check_crawl_rate(crawl_rate: npt.ArrayLike | None, n: int) -> FloatArray:
 
 
 def crawl_rates(columns: Mapping[str, npt.NDArray[Any]], pages: IndexArray) -> FloatArray:
-    """Return crawl rates of pages: the known one, or visits by time where that is NaN; 0 before the first visit."""
+    """Return crawl rates of pages: the known rate, or visits divided by time where it is NaN; 0 before a visit."""
     known = columns["known_crawl_rate"][pages]
     learned = ratio(columns["visits"][pages], columns["time"][pages])
     return np.where(np.isnan(known), learned, known)

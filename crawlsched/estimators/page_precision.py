@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from math import exp, expm1, lgamma
-
-from crawlsched.columns.numerics import EPSILON
+from sys import float_info
 
 __all__ = ["EXTREME", "OF_THE_SOURCE", "REMEMBERED", "beta", "expected_evidence", "judged", "learned"]
 
@@ -14,7 +13,7 @@ __all__ = ["EXTREME", "OF_THE_SOURCE", "REMEMBERED", "beta", "expected_evidence"
 REMEMBERED = 200.0
 #: How many announcements the knowledge of a source counts for beside a page's own.
 OF_THE_SOURCE = 4.0
-#: No source is so surely right or wrong that a page could not be otherwise.
+#: A source's precision is taken to be this far from 0 and 1 at least, since a page may differ from its source.
 EXTREME = 1e-6
 # The largest number of announcements that count: beyond, a variance would be lost to rounding.
 _MOST = 1.0 / EXTREME
@@ -76,7 +75,7 @@ def judged(true: float, false: float, n_signals: float, known: float, fresh: flo
     once = none * (false + n_signals) / (both + n_signals)
     twice = once * (false + n_signals + 1.0) / (both + n_signals + 1.0)
     chance = known + fresh * none
-    if chance < EPSILON:  # only rounding is left of it
+    if chance < float_info.epsilon:  # only rounding is left of it
         return true, false
     mean = (known * false / both + fresh * once) / chance
     square = (known * false * (false + 1.0) / (both * (both + 1.0)) + fresh * twice) / chance

@@ -38,7 +38,7 @@ def learn_prior(
     ----------
     log_likelihood : array_like, shape (n, K)
         Log-likelihood of each rate for each page, as `Posterior.log_likelihood` gives it (relative to the row's
-        maximum, without a prior), or its compact rows of uint16. A sample of the pages will do.
+        maximum, without a prior), or its compact rows. A sample of the pages will do.
     groups : array_like of int, shape (n,), optional
         Group of each page, numbered from 0. Without it one distribution is learned for all.
     prior : array_like, shape (K,) or (n_groups, K), optional
@@ -64,7 +64,7 @@ def learn_prior(
     Nonparametric empirical Bayes [1]_ by expectation-maximisation [2]_: with posterior weights w_ik proportional to
     π_k L_ik, the new π_k is (Σ_i w_ik + s π0_k) / (n + s), which is the maximum of the likelihood with s pages of π0
     added. Each round is two products of a matrix and a vector per slice of rows; memory beyond the argument is bounded.
-    Empirical Bayes is as biased as its groups are unlike within: a fast page among slow ones needs visits of its own.
+    The more the pages of a group differ, the larger is its bias: a fast page among slow ones needs visits of its own.
 
     References
     ----------

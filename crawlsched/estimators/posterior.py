@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from datetime import timedelta
+from sys import float_info
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.columns.blocks import blocks
-from crawlsched.columns.numerics import LONGEST, SHORTEST, SMALLEST, TINY
+from crawlsched.columns.numerics import LONGEST, SHORTEST, TINY
 from crawlsched.estimators.estimator import Columns, Estimator
 from crawlsched.estimators.log_weights import (
     decoded,
@@ -76,9 +77,9 @@ class Renewal:
     Parameters
     ----------
     farthest : float, default 10
-        A new rate lies within this factor of the old one, above or below it, except for a share of them.
+        A new rate lies within this factor of the old one, above or below it, except for the share `far`.
     far : float, default 0.1
-        This share may be any rate, drawn from the prior: none is ever ruled out, and a jump by a hundred is followed.
+        This share of new rates is drawn from the prior: no rate is ever ruled out, and a jump by a hundred is seen.
     most : float, default 2
         A rate gets at most this multiple of its prior probability. Without that, evidence against rates that no page
         has would hardly count, and a prior learned from such likelihoods would begin to believe in them.
@@ -92,9 +93,9 @@ class Renewal:
 
         L_j ← L_j + min(o (0.9 Σ_near π_i L_i / (W π_j) + 0.1 Σ π_i L_i), 2 ε Σ π_i L_i).
 
-    The fixed share of Herbster and Warmuth (1998) is that with the last sum alone. A page is followed the sooner the
-    more pages are like its new rate; new rates come from wherever the prior has any. Among rates ten times as fast or
-    slow a page is soon found again, whatever the others are like.
+    The fixed share of Herbster and Warmuth (1998) is this formula with the last sum alone. The more pages have a rate
+    like a page's new one, the sooner it is found; new rates come from wherever the prior has any. A new rate within a
+    factor of ten of the old one is soon found, whatever the rates of other pages are.
 
     Examples
     --------
@@ -151,10 +152,9 @@ class Posterior(Estimator):
     prior : array_like, shape (K,), optional
         Probability of each rate before the first visit; equal by default, which on a log-spaced grid says nothing
         about the order of magnitude. Only read when probabilities are asked for.
-    dtype : {numpy.float64, numpy.uint16, numpy.uint8}
-        How log-likelihoods are kept: exactly (8 K bytes a page) or compactly (2 K bytes a page, 64 for 32 rates, or K,
-        32; and 2 for `counts_updates`). Compact ones are off by some sqrt(n)/1000 nats after n visits, or sqrt(n)/50,
-        see Notes.
+    dtype : {numpy.float64, numpy.uint8}
+        How log-likelihoods are kept: exactly (8 K bytes a page), or compactly (K bytes a page). Compact ones are off by
+        some sqrt(n)/50 nats after n visits, see Notes.
     renewal : float, optional
         Probability in [0, 1) that between two visits the page's rate has become another one, as a rule within a factor
         of ten (`Renewal`); 0 by default.
@@ -176,7 +176,7 @@ class Posterior(Estimator):
 
     With `renewal` ε the rate is a hidden Markov chain, and the step before each visit is that of its filter (fixed
     share [3]_, but for where a new rate is drawn from). Evidence against a rate is then never much more than log(1/ε),
-    and a page that has changed its ways is followed soon, while one that keeps to them is known as well as before;
+    and the estimate soon follows a page whose rate has changed. A page with a steady rate is known as well as before.
     docs/notes/learning.md has the figures.
 
     Bias: the posterior mean is drawn towards the prior (its whole purpose) as long as visits are few: by as much as
@@ -186,14 +186,11 @@ class Posterior(Estimator):
     shrunk onto two neighbours: the price of constant state.
 
     In compact form each update is rounded down after adding an evenly spread offset from (page, number of updates), so
-    that rounding is right on average even for updates far below a step. With equal updates the sum is right to 4 steps
-    for ever. With unequal ones the error is a walk of about half a step of 1/2048 nat each: after 3000 visits
-    probabilities are off by less than 0.01 in sum. Rates less likely than e^-32 times the likeliest are kept at e^-32:
-    that is also all that can be remembered against a rate.
-
-    In 8 bits steps are coarser for less likely rates (1/2048 nat at the likeliest, 1/20 nat a nat below it). Crawl
-    values of single pages are then off by half a percent after 30 visits, and by one or two percent where visits tell
-    little and `renewal` forgets that again. The uncertainty of the rate itself makes them off by 10 to 45 %.
+    that rounding is right on average even for updates far below a step. Whoever updates such rows counts the updates.
+    Steps are coarser for less likely rates (1/2048 nat at the likeliest, 1/20 nat a nat below it). Crawl values of
+    single pages are then off by half a percent after 30 visits, and by one or two percent where visits tell little and
+    `renewal` forgets that again. The uncertainty of the rate itself makes them off by 10 to 45 %. Rates less likely
+    than e^-32 times the likeliest are kept at e^-32: that is also all that can be remembered against a rate.
 
     References
     ----------
@@ -224,28 +221,23 @@ class Posterior(Estimator):
         prior: npt.ArrayLike | None = None,
         dtype: npt.DTypeLike = np.float64,
         renewal: float = 0.0,
-        counts_updates: bool = True,
     ) -> None:
         self.rates = DEFAULT_RATES if rates is None else _check_rates(rates)
         self.rates_id = grid_id(self.rates)
         self._ones = np.ones(self.rates.size)
         self.dtype = np.dtype(dtype).name
-        if self.dtype not in ("float64", "uint16", "uint8"):
-            raise ValueError(f"dtype must be numpy.float64, numpy.uint16 or numpy.uint8, got {self.dtype}.")
+        if self.dtype not in ("float64", "uint8"):
+            raise ValueError(f"dtype must be numpy.float64 or numpy.uint8, got {self.dtype}.")
         n_rates = self.rates.size
         self.prior = check_prior(np.full(n_rates, 1.0) if prior is None else prior, n_rates)
         if not 0 <= renewal < 1:
             raise ValueError(f"renewal must be a probability from 0 to below 1, got {renewal!r}.")
         self.renewal = float(renewal)
         self._renewal = Renewal(self.rates, self.renewal)
-        self.counts_updates = bool(counts_updates)
         super().__init__(n_pages)
 
     def _new_rows(self, n: int) -> Columns:
-        rows: Columns = {"log_likelihood": np.zeros((n, self.rates.size), dtype=self.dtype)}
-        if self.dtype != "float64" and self.counts_updates:
-            rows["updates"] = np.zeros(n, dtype=np.uint16)
-        return rows
+        return {"log_likelihood": np.zeros((n, self.rates.size), dtype=self.dtype)}
 
     def update(
         self,
@@ -256,6 +248,7 @@ class Posterior(Estimator):
         time_since_modified: npt.ArrayLike | None = None,
         evidence: npt.ArrayLike | None = None,
         prior: npt.ArrayLike | None = None,
+        n_updates: int | None = None,
     ) -> None:
         """Learn from one visit to each of some distinct pages.
 
@@ -266,11 +259,11 @@ class Posterior(Estimator):
             κ n over their sources; 0 by default, ``inf`` where an announcement is proof.
         prior : array_like, shape (K,) or (n, K), optional
             What `renewal` takes rates before the visits to be like; that of the constructor by default.
+        n_updates : int, optional
+            How many updates these rows have had; needed for compact rows, since rounding depends on it.
         """
-        if self.dtype != "float64" and not self.counts_updates:
-            raise ValueError(
-                f"counts_updates must be True for update() of {self.dtype} rows, got False; use update_one()."
-            )
+        if self.dtype != "float64" and n_updates is None:
+            raise ValueError(f"n_updates must be the number of updates that these {self.dtype} rows have had.")
         seen = check_observations(self.n_pages, pages, elapsed, changed, n_signals, time_since_modified)
         nats = per_page(0.0 if evidence is None else evidence, seen.pages.size, "evidence")
         if not (nats >= 0).all():
@@ -278,29 +271,19 @@ class Posterior(Estimator):
         before = self.prior if prior is None else check_prior(prior, self.rates.size, seen.pages.size)
         for part in blocks(seen.pages.size, self.rates.size):
             priors = before if before.ndim == 1 else before[part]
-            self._update_rows(seen.pages[part], seen.elapsed[part], seen.changed[part], nats[part], priors)
+            pages = seen.pages[part]
+            relative = decoded(self._columns["log_likelihood"][pages])
+            if self.renewal:
+                relative = self._renewal.log_likelihood(relative, priors)
+            relative += visit_log_likelihood(self.rates, seen.elapsed[part], seen.changed[part], nats[part])
+            relative -= relative.max(axis=1, keepdims=True)
+            if n_updates is None or self.dtype == "float64":
+                self._columns["log_likelihood"][pages] = relative
+            else:
+                self._columns["log_likelihood"][pages] = encoded(relative, dither(pages, n_updates)[:, np.newaxis])
 
     def _observe(self, seen: Observations) -> None:
-        self._update_rows(seen.pages, seen.elapsed, seen.changed, np.zeros(seen.pages.size), self.prior)
-
-    def _update_rows(
-        self,
-        pages: IndexArray,
-        elapsed: FloatArray,
-        changed: npt.NDArray[np.bool_],
-        evidence: FloatArray,
-        prior: FloatArray,
-    ) -> None:
-        relative = decoded(self._columns["log_likelihood"][pages])
-        if self.renewal:
-            relative = self._renewal.log_likelihood(relative, prior)
-        relative += visit_log_likelihood(self.rates, elapsed, changed, evidence)
-        relative -= relative.max(axis=1, keepdims=True)
-        if self.dtype != "float64":
-            updates = self._columns["updates"]
-            relative = encoded(relative, dither(pages, updates[pages])[:, np.newaxis], self.dtype)
-            updates[pages] += np.uint16(1)
-        self._columns["log_likelihood"][pages] = relative
+        self.update(*seen)
 
     def update_one(
         self,
@@ -321,10 +304,10 @@ class Posterior(Estimator):
         doubt : float, default 0
             Probability that an unchanged page would have looked the same if it had changed.
         time_since_modified : float, optional
-            Seconds from the last of the page's changes to this visit, where they are known. They count for a changed
-            page without evidence, and if they are fewer than `elapsed`.
+            Seconds from the page's last change to this visit, where they are known. They are used only for a changed
+            page without evidence, and only if they are fewer than `elapsed`.
         n_updates : int, default 0
-            How many updates the row has had, where it does not count them.
+            How many updates the row has had; rounding of compact rows depends on it.
 
         Notes
         -----
@@ -357,12 +340,6 @@ class Posterior(Estimator):
         if not SHORTEST <= elapsed <= LONGEST:
             elapsed = min(max(elapsed, SHORTEST), LONGEST)
         before = self.prior if prior is None else prior
-        if self.dtype != "float64":
-            if self.counts_updates:
-                updates = self._columns["updates"]
-                n_updates = updates.item(page)
-                updates[page] = (n_updates + 1) & 0xFFFF
-            offset = dither_one(page, n_updates)
         if self.renewal:
             relative = self._renewal.renewed(relative_likelihoods(stored[page]), before)
         else:
@@ -372,7 +349,7 @@ class Posterior(Estimator):
             relative += np.log(self.rates) - self.rates * min(time_since_modified, LONGEST)
         elif changed:
             expected += evidence
-            np.maximum(expected, SMALLEST, out=expected)
+            np.maximum(expected, float_info.min, out=expected)
             np.negative(expected, out=expected)
             np.expm1(expected, out=expected)
             np.negative(expected, out=expected)
@@ -382,7 +359,7 @@ class Posterior(Estimator):
         else:
             relative -= expected
         relative -= relative.item(relative.argmax())  # of some dozens, in a quarter of the time of `max`
-        stored[page] = relative if self.dtype == "float64" else encoded(relative, offset, self.dtype)
+        stored[page] = relative if self.dtype == "float64" else encoded(relative, dither_one(page, n_updates))
 
     def weights(
         self, pages: npt.ArrayLike | None = None, prior: npt.ArrayLike | None = None, learning_rate: float = 1.0
@@ -442,29 +419,20 @@ class Posterior(Estimator):
         return found
 
     def packed(self, pages: npt.ArrayLike) -> npt.NDArray[np.uint16]:
-        """Return compact rows for a store, shape (n, K + 1), or (n, K) where updates are not counted.
-
-        They are steps of 1/2048 nat below the likeliest rate, whatever the dtype, and last the number of updates modulo
-        65536, on which the rounding depends.
-        """
+        """Return compact rows for a store, shape (n, K): steps of 1/2048 nat below the likeliest rate."""
         self._only_compact("packed")
-        rows = check_rows(pages, self.n_pages)
-        steps = to_steps(self._columns["log_likelihood"][rows])
-        return np.column_stack([steps, self._columns["updates"][rows]]) if self.counts_updates else steps
+        return to_steps(self._columns["log_likelihood"][check_rows(pages, self.n_pages)])
 
     def unpack(self, pages: npt.ArrayLike, packed: npt.ArrayLike) -> None:
         """Set rows to what `packed` returned, from a posterior with the same rates (compare `rates_id`)."""
         self._only_compact("unpack")
         rows = check_rows(pages, self.n_pages)
-        given, n_rates = np.atleast_2d(np.asarray(packed)), self.rates.size
-        expected = rows.size, n_rates + self.counts_updates
+        given, expected = np.atleast_2d(np.asarray(packed)), (rows.size, self.rates.size)
         if given.dtype != np.uint16 or given.shape != expected:
             raise ValueError(
                 f"packed must be an array of uint16 with shape {expected}, got {given.dtype} with shape {given.shape}."
             )
-        self._columns["log_likelihood"][rows] = from_steps(given[:, :n_rates], self.dtype)
-        if self.counts_updates:
-            self._columns["updates"][rows] = given[:, -1]
+        self._columns["log_likelihood"][rows] = from_steps(given)
 
     def codes(self, n_pages: int) -> npt.NDArray[Any]:
         """Return the compact rows of the first `n_pages` pages as they are kept, shape (n, K); a view."""
@@ -474,5 +442,5 @@ class Posterior(Estimator):
     def _only_compact(self, name: str) -> None:
         if self.dtype == "float64":
             raise ValueError(
-                f"dtype must be uint16 or uint8 for {name}(), got {self.dtype}; exact rows travel by rows_to_bytes()."
+                f"dtype must be uint8 for {name}(), got {self.dtype}; exact rows travel by rows_to_bytes()."
             )

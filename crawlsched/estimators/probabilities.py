@@ -1,12 +1,13 @@
 """Probabilities over a grid of rates: checked priors, and what prior and likelihood make together."""
 
+from sys import float_info
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray
-from crawlsched.columns.numerics import SMALLEST, TINY
+from crawlsched.columns.numerics import TINY
 from crawlsched.estimators.log_weights import decoded, relative_likelihoods
 
 __all__ = ["check_prior", "posterior_probabilities", "rate_quantile", "visit_log_likelihood"]
@@ -36,7 +37,7 @@ def rate_quantile(weights: FloatArray, rates: FloatArray, q: float) -> FloatArra
     cell = np.minimum((cumulative < q).sum(axis=1), rates.size - 1)
     row = np.arange(cell.size)
     below = np.where(cell > 0, cumulative[row, cell - 1], 0.0)
-    share = np.clip((q - below) / np.maximum(cumulative[row, cell] - below, SMALLEST), 0.0, 1.0)
+    share = np.clip((q - below) / np.maximum(cumulative[row, cell] - below, float_info.min), 0.0, 1.0)
     centres = np.log(rates)
     halfway = (centres[1:] + centres[:-1]) / 2
     edges = np.concatenate([[2 * centres[0] - halfway[0]], halfway, [2 * centres[-1] - halfway[-1]]])
@@ -72,5 +73,5 @@ def visit_log_likelihood(
     found = rates * elapsed[:, np.newaxis]
     stale = found[changed] + evidence[changed, np.newaxis]
     np.negative(found, out=found)
-    found[changed] = np.log(-np.expm1(-np.maximum(stale, SMALLEST)))
+    found[changed] = np.log(-np.expm1(-np.maximum(stale, float_info.min)))
     return found

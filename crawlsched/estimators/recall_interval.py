@@ -1,10 +1,11 @@
 """The interval of recall: between which bounds the share of changes that a source announces lies."""
 
+from sys import float_info
+
 import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray
-from crawlsched.columns.numerics import SMALLEST
 from crawlsched.estimators.page_precision import EXTREME
 from crawlsched.estimators.signal_fit import DROP_95, NORMAL_95, SignalFit
 from crawlsched.estimators.signal_quality import SignalQuality
@@ -38,9 +39,9 @@ def recall_interval(
     + φ). Only visits without an announcement before them are evidence of φ. Unannounced changes do not depend on
     announcements, while a crawl that goes by announcements sees pages that change often only after one. The
     distribution of each page's λ follows from the Poisson number of its announcements, true and false. Its prior is
-    that of the source's pages (expectation-maximisation over a grid). False ones come at one rate, that which the
-    precision leaves [1]_. The interval comes from the likelihood of φ, widened by the errors of the announcements'
-    number and precision.
+    that of the source's pages (expectation-maximisation over a grid). False ones come at one
+    rate, which follows from the precision [1]_. The interval comes from the likelihood of φ, widened by the errors of
+    the announcements' number and precision.
 
     References
     ----------
@@ -108,7 +109,7 @@ def _log_likelihood(
     np.add.at(found, page, np.log(-np.expm1(-np.outer(changed_after, rates))))
     greatest = found.max(axis=1)
     mean = (weights * np.exp(found - greatest[:, np.newaxis])).sum(axis=1)
-    return float((np.log(np.maximum(mean, SMALLEST)) + greatest).sum())
+    return float((np.log(np.maximum(mean, float_info.min)) + greatest).sum())
 
 
 def _edge(missing: FloatArray, odds: FloatArray, error: float, end: float) -> float:

@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import NormalDist
+from sys import float_info
 from typing import NamedTuple
 
 import numpy as np
 
 from crawlsched.columns.array_types import FloatArray
-from crawlsched.columns.numerics import CONVERGED, EPSILON, LARGEST_LOG, ROUNDS, SMALLEST
+from crawlsched.columns.numerics import CONVERGED, LARGEST_LOG, ROUNDS
 
 __all__ = ["DROP_95", "NORMAL_95", "Evidence", "SignalFit", "fit_evidence", "regularized"]
 
@@ -20,7 +21,7 @@ NORMAL_95 = NormalDist().inv_cdf(0.975)
 DROP_95 = NORMAL_95**2 / 2
 
 # Odds of change are at least these, so that their inverses can be squared and added up.
-_LEAST_ODDS = float(np.sqrt(SMALLEST)) / EPSILON
+_LEAST_ODDS = float(np.sqrt(float_info.min)) / float_info.epsilon
 
 
 class Evidence(NamedTuple):

@@ -1,7 +1,8 @@
 """Partial pooling: how far the announcements of sources, and of their sites, can be trusted.
 
-The precision of all sources counts as ten announcements of each, that of a source as ten of each of its sites. It is
-the mean of what its members show by themselves, weighted by how many of their announcements were visited.
+For each source, the precision of all sources counts as ten announcements; for each site of a source, that of the source
+does. The larger group's precision is the mean of its members' own, weighted by how many of their announcements were
+followed by a visit.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ Visits = Mapping[str, npt.NDArray[Any]]
 
 #: Precision of announcements before anything is known: as likely true as not.
 FIRST_PRECISION = 0.5
-# How many announcements the larger group's knowledge counts for when the precision of a member is fitted: a source
-# among all, a site of a source. A site has a quality of its own from as many visits after an announcement on.
+# How many announcements the larger group's precision counts as when a member's is fitted (a source among all sources, a
+# site of a source). A site with at least this number of visits after an announcement has a quality of its own.
 _ANNOUNCEMENTS_OF_THE_WHOLE = 10.0
-#: At most this many sites have a quality of their own, or a prior: those that most is known of.
+#: At most this many sites have a quality of their own, or a prior: the sites with most visits.
 MOST_GROUPS = 512
 
 

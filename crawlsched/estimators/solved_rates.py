@@ -172,7 +172,7 @@ class MomentMatching(Estimator):
 def _up_to_date(columns: Columns, pages: IndexArray, solve: Callable[[IndexArray], FloatArray]) -> FloatArray:
     """Return the estimates of pages, after solving for those that were visited since."""
     stale = np.unique(pages[columns["stale"][pages]])
-    for part in blocks(stale.size):
+    for part in blocks(stale.size, width=32):  # a few dozen intervals each
         columns["estimate"][stale[part]] = solve(stale[part])
     columns["stale"][stale] = False
     estimates: FloatArray = columns["estimate"][pages]

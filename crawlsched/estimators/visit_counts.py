@@ -1,18 +1,17 @@
 """Estimators of Cho and Garcia-Molina from counts of visits and changes, with and without dates of changes."""
 
 import math
+from sys import float_info
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
-from crawlsched.columns.numerics import SMALLEST
 from crawlsched.estimators.estimator import Columns, Estimator
 from crawlsched.estimators.observations import Observations
 
 __all__ = [
-    "BEST_FREQUENCY_RATIO",
     "BiasReduced",
     "LastModified",
     "Naive",
@@ -32,10 +31,10 @@ class Naive(Estimator):
 
     Notes
     -----
-    Cho and Garcia-Molina [1]_, section 4.1. Biased low, and more visits do not help: with visits every I seconds and
+    Cho and Garcia-Molina [1]_, section 4.1. Biased low, and more visits do not help. With visits every I seconds and
     r = change_rate · I its mean is (1 - e^{-r}) / r of the truth (Theorem 4.1): 10 % low at r = 0.21, 37 % at r = 1,
-    57 % at r = 2; with visits at random at rate p it is p / (p + change_rate) of it (Avrachenkov et al. [2]_,
-    section 3.4). 0 for a page without visits or without changes: not for scheduling by itself.
+    57 % at r = 2. With visits at random at rate p it is p / (p + change_rate) of it (Avrachenkov et al. [2]_,
+    section 3.4). It is 0 for a page without visits or without changes: not for scheduling by itself.
 
     References
     ----------
@@ -89,9 +88,9 @@ class BiasReduced(VisitCounts):
     Notes
     -----
     Cho and Garcia-Molina [1]_, section 4.2 and appendix B. With visits every I seconds and r = change_rate · I its mean
-    is equation (1) of the paper: practically unbiased for r < 1 from three visits on, less than 10 % low for r < 3.5
-    with 20 visits and r < 5 with 80; it never exceeds log(2n + 1) / I. It estimates best at visits about
-    `BEST_FREQUENCY_RATIO` changes apart. Where intervals differ it takes each for the mean one and is biased low (use
+    is equation (1) of the paper. It is practically unbiased for r < 1 from three visits on. It is less than 10 % low
+    for r < 3.5 with 20 visits and r < 5 with 80. It never exceeds log(2n + 1) / I. It estimates best at visits about
+    1.5 changes apart. Where intervals differ it takes each for the mean one and is biased low (use
     `MaximumLikelihood`). 0 for a page without visits or without changes: not for scheduling by itself.
 
     References
@@ -219,10 +218,6 @@ class LastModified(VisitCounts):
         return ratio(without_bias, self._columns["time"][pages])
 
 
-#: Changes per visit at which a visit teaches most, "r ≈ 1.5" (Cho and Garcia-Molina 2003, section 4.2, Figure 7).
-BEST_FREQUENCY_RATIO = 1.5
-
-
 def naive_moments(frequency_ratio: npt.ArrayLike, n_visits: int) -> tuple[FloatArray, FloatArray]:
     """Return mean and standard deviation of X/n, the naive estimate of the changes between two visits.
 
@@ -283,7 +278,7 @@ def bias_reduced_moments(frequency_ratio: npt.ArrayLike, n_visits: int) -> tuple
     kept = np.arange(n_visits + 1)
     # log of the binomial coefficients, in a form that does not overflow
     choose = np.array([math.lgamma(n_visits + 1) - math.lgamma(k + 1) - math.lgamma(n_visits - k + 1) for k in kept])
-    found = np.maximum(-np.expm1(-ratio), SMALLEST)[..., np.newaxis]
+    found = np.maximum(-np.expm1(-ratio), float_info.min)[..., np.newaxis]
     chances = np.exp(choose + (n_visits - kept) * np.log(found) - kept * ratio[..., np.newaxis])
     estimates = -np.log((kept + 0.5) / (n_visits + 0.5))
     mean = (chances * estimates).sum(axis=-1)
@@ -353,7 +348,7 @@ def bias_reducing_addend(n_visits: npt.ArrayLike) -> FloatArray:
     return addend
 
 
-def best_visit_interval(change_rate: npt.ArrayLike, frequency_ratio: float = BEST_FREQUENCY_RATIO) -> FloatArray:
+def best_visit_interval(change_rate: npt.ArrayLike, frequency_ratio: float = 1.5) -> FloatArray:
     """Return how long to wait between visits in order to learn a change rate with as few of them as possible.
 
     Parameters
@@ -361,7 +356,7 @@ def best_visit_interval(change_rate: npt.ArrayLike, frequency_ratio: float = BES
     change_rate : array_like
         Changes per second, as guessed beforehand; positive.
     frequency_ratio : float, default 1.5
-        Changes between two visits.
+        Changes between two visits; at 1.5 a visit teaches most (Cho and Garcia-Molina 2003, section 4.2, Figure 7).
 
     Returns
     -------

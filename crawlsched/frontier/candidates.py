@@ -61,7 +61,7 @@ class ValueLines:
         return self._host[: self._n]
 
     def of(self, pages: IndexArray, now: float) -> FloatArray:
-        """Return lines for pages, for `append`; the first row has what they are worth now. O(n) values."""
+        """Return the straight lines of pages, for `append`; the first row is their value now. O(n) values."""
         lines: FloatArray = np.zeros((4, pages.size))
         lines[2:], elapsed = now, now - self._columns.crawled_at[pages]
         grows = elapsed < np.inf

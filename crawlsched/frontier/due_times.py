@@ -13,14 +13,14 @@ from crawlsched.columns.growing import grown
 
 __all__ = ["ASIDE", "CANDIDATE", "FILED", "IN_FLIGHT", "NEW", "OUT", "OVERDUE", "SOON", "WAITING", "DueTimes"]
 
-#: Where a page stands: not in the frontier; being visited; its due time is not reckoned yet; only in the column;
-#: in the order of those that are due soon; among the candidates; a candidate whose host rests; past its deadline;
-#: it has no copy and may go.
+#: Where a page stands: not in the frontier; being visited; without a computed due time; only in the column; among the
+#: sorted pages that are due soon; among the candidates; a candidate whose host rests; past its deadline; without a
+#: copy and ready to go.
 OUT, IN_FLIGHT, FILED, WAITING, SOON, CANDIDATE, ASIDE, OVERDUE, NEW = range(9)
 
-# About this number of pages stand in the order, or a sixteenth of all, but some hundred; and twice as many at most. The
-# column is searched in parts of this number of rows, or larger ones: half of the picks that empty a quarter of the
-# order have to be enough for the whole column.
+# The order has about this number of pages or a sixteenth of all, whichever is less, but some hundred at least; and at
+# most twice as many. The column is searched in parts of this number of rows or more. They are as large as is needed to
+# search the whole column within half of the picks that empty a quarter of the order.
 _MOST_SOON = 2**13
 
 
@@ -37,7 +37,7 @@ class DueTimes:
     def __init__(self) -> None:
         self.at: FloatArray = np.zeros(0)  # by page, POSIX seconds; inf: never by itself
         self.place: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)  # by page, one of the constants of this module
-        # The order has all that are due before the second time, and of those due before the first some are yet to find.
+        # The order has all pages due before the second time. Of those due before the first, some are not found yet.
         self._horizon = self._complete_until = np.inf
         self._heap: list[tuple[float, int]] = []
         self._n_soon = 0
@@ -114,7 +114,7 @@ class DueTimes:
     # -- the column is looked through
 
     def work(self) -> None:
-        """Look through a part of the column, if soon nobody stands in the order. O(1)."""
+        """Search a part of the column, if the order will soon be empty. O(1)."""
         if self._row is not None or (self._complete_until < np.inf and 4 * len(self._heap) < self._n_soon):
             self._look()
 

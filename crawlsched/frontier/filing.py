@@ -17,7 +17,7 @@ from crawlsched.pages.intervals import Intervals
 __all__ = ["AT_ONCE", "SLOTS_TOGETHER", "Filing"]
 
 
-# The least and the largest room for candidates; in between, one page of as many as the fewest is a candidate.
+# The least and the largest room for candidates. In between, one page in 64 may be a candidate.
 _FEWEST = 64
 _MOST = _FEWEST**2
 #: Pages that fall due in this number of slots are looked at together, which takes hardly longer than one page. In a
@@ -25,14 +25,14 @@ _MOST = _FEWEST**2
 #: first copies wait, no page with a copy takes more than one slot in this number: otherwise the first page of a site
 #: would be fetched again and again until others are known.
 SLOTS_TOGETHER = 16
-#: With a pick so many due times are reckoned, and so many pages become candidates. That takes a millisecond where none
-#: is announced, and up to 6 where all are. Eight times as many pages are a sample.
+#: With each pick this number of due times is computed, and this number of pages become candidates. That takes a
+#: millisecond where no page is announced, and up to 6 where all are. A sample is eight times as many pages.
 AT_ONCE = 256
-# While there is no good candidate it is done so many times with one pick.
+# While there is no good candidate, it is done this number of times with one pick.
 _STEPS = 32
-# A level that a sample finds is below the values of so many of its pages at least.
+# A level that is found by a sample lies below the values of at least this number of its pages.
 _LEAST_RANK = 8
-# A page that was looked at in vain waits for this share of the time since its crawl.
+# A page that was due too early is looked at again after this share of the time since its crawl.
 _WAIT_AGAIN = 0.005
 
 
@@ -174,7 +174,7 @@ class Filing:
         self._due.set(pages, np.maximum(times, self._eligible_at(pages)))
 
     def _put_new(self, pages: IndexArray, now: float) -> IndexArray:
-        """Let those of some pages wait that have no copy; return the others."""
+        """Put the pages without a copy among the new pages, as soon as they may go; return the others."""
         is_new: BoolArray = self._pages.crawled_at[pages] == -np.inf
         if not is_new.any():
             return pages
@@ -192,7 +192,7 @@ class Filing:
         return self.values.reaches(pages, levels, now)
 
     def _put_back(self, pages: IndexArray, now: float) -> None:
-        """File pages that were looked at in vain: they are not due at once."""
+        """File pages that were due too early: they are not due again at once."""
         again = now + np.maximum(_WAIT_AGAIN * (now - self._pages.crawled_at[pages]), self.slot)
         self._due.place[pages] = FILED
         self._due.at[pages] = np.maximum(again, np.nextafter(self._looked_until, np.inf))
@@ -276,7 +276,7 @@ class Filing:
         for _ in range(_STEPS):
             if queue.highest(now) >= ENOUGH * queue.level:
                 break
-            # Where nobody is left, a sample finds a page at once; computing the due times of all could take seconds.
+            # Without candidates a sample finds a page at once; computing the due times of all could take seconds.
             if not ((len(queue.going) and self._go_on()) or self._bring_down(now)):
                 break
             self._look(now)

@@ -35,7 +35,7 @@ class Frontier(Filing):
     -----
     Order of a pick: forced pages, first forced first; overdue pages, oldest deadline first, then lowest number; in its
     share of the slots the new page whose turn it is; the candidate with the highest crawl value, lowest number first
-    among equals. What is left over on either side goes to the other. Pages which may not be crawled yet
+    among equals. Slots that new pages or known pages do not use go to the others. Pages which may not be crawled yet
     (`not_before`, the shortest interval) are left out unless forced, and pages of hosts that rest in any case.
 
     The best candidate is worth 0.95 of the best page of all, or more: other pages are below the level, which comes down

@@ -17,7 +17,7 @@ from crawlsched.pages import Pages
 
 __all__ = ["DiscoveryShare", "NewPages"]
 
-# A place has at most this many turns for one of another, by its importance.
+# However important its pages are, a place has at most this number of turns for one of another place.
 _MOST_TURNS = 8.0
 
 
@@ -50,7 +50,7 @@ class DiscoveryShare:
         return self._credit + self.share >= 1.0 - 1e-9
 
     def went(self, *, is_first_copy: bool) -> None:
-        """A slot was used; what neither side wanted costs the other nothing. O(1)."""
+        """A slot was used. A slot that one side had no page for is not charged to the other. O(1)."""
         if not is_first_copy or self.is_due:
             self._credit = min(self._credit + self.share - is_first_copy, max(self._credit, 1.0))
 
@@ -74,7 +74,7 @@ class NewPages:
     Attributes
     ----------
     limit : callable
-        Gives for how many crawls per second a host lets itself be asked at most.
+        Gives the crawls per second that a host allows at most.
 
     Notes
     -----
@@ -194,7 +194,7 @@ class NewPages:
         return self._lines[self._line.item(page)].priority > -inf
 
     def took(self, page: int, rate: float) -> None:
-        """The first page has had its turn, at a rate of first copies a second; O(log places)."""
+        """The first page has had its turn. `rate` is the number of first copies a second. O(log places)."""
         line = self._lines[self._line.item(page)]
         importance = self._pages.importance.item(page)
         cost = 1.0 / min(max(importance, 1.0 / _MOST_TURNS), _MOST_TURNS)
@@ -213,7 +213,7 @@ class NewPages:
         for priority in reversed(self._order):
             hosts = [host for host in self._hosts[priority].likely(n) if host not in resting]
             parts = [self._parts[priority][host].likely(n) for host in hosts]
-            # One page of each host, then the next of each: of its next part, or the next in the only one it has.
+            # One page of each host, then a second of each, and so on. A host's parts take turns.
             heads = [[self._lines[number].first for number in numbers] for numbers in parts]
             while heads and len(found) < n:
                 for pages in heads:

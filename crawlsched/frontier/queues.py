@@ -67,7 +67,7 @@ class PriorityQueue(Generic[Key]):
 class FairQueue(PriorityQueue[Key]):
     """A fair queue of keys (stride scheduling): a turn costs 1 or more; the key that spent least goes next.
 
-    One that rested goes before those that went meanwhile.
+    A key that rested goes before the keys that went meanwhile.
 
     Examples
     --------

@@ -19,23 +19,19 @@ from numpy.typing import NDArray
 
 from crawlsched.change_signals import newest_of_each
 from crawlsched.crawl.figures import Figures
-from crawlsched.crawl.hosts import Hosts
-from crawlsched.crawl.loading import load_pages, planner_for, stored_pages
-from crawlsched.crawl.page_numbers import PageNumbers
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.shard import Shard, Shards
-from crawlsched.crawl.side_thread import give_memory_back
-from crawlsched.crawl.sources import Sources
+from crawlsched.crawl.side_thread import SLICE, give_memory_back
 from crawlsched.exceptions import CollectionInUse, CrawlschedError
 from crawlsched.pages.pages import counted, counted_in_parts
 from crawlsched.planner import Plan, Planner, Snapshot, plan
 from crawlsched.planner.sampling import snapshot_in_parts
 from crawlsched.scrapy_versions import is_asyncio_available, run_in_thread
-from crawlsched.settings import Settings
-from crawlsched.store import Store, schema
+from crawlsched.store import Store
 from crawlsched.store.records import save_plan, thin_samples
+from crawlsched.store.rows import ROWS_AT_ONCE
 
-__all__ = ["CrawlJobs", "plan_store"]
+__all__ = ["CrawlJobs", "plan_now"]
 
 logger = logging.getLogger(__name__)
 
@@ -44,19 +40,9 @@ Visits = Mapping[str, NDArray[Any]]
 
 _EXECUTOR_LOGGER = logging.getLogger("apscheduler.executors.default")
 
-_PRUNE_INTERVAL, _FIRST_PRUNE = 3600.0, 60.0
-_CHECK_INTERVAL = 86_400.0
-_SAMPLE_INTERVAL = 60.0
 # The first plans come soon, since a new crawl learns most in its first minutes. Each comes after a part of the running
 # time, between these bounds in seconds.
 _REPLAN_PART, _REPLAN_WITHIN = 0.2, (3.0, 300.0)
-# Seconds between two parts of a snapshot.
-_REST = 0.002
-_SIGNAL_OBSERVATIONS = 200_000
-# A source is judged by this number of its newest visits with an announcement: when it changes its ways, as many visits
-# wipe out the old ones.
-_REMEMBERED = 1_000
-_PRUNED_AT_ONCE = 5_000
 # How many bytes all kept texts may have; the oldest go.
 _KEPT_TEXTS_BYTES = 1_000_000_000
 # One job at a time of each kind; what was missed is done once, whenever there is time again.
@@ -65,7 +51,7 @@ _JOB_DEFAULTS = {"coalesce": True, "max_instances": 1, "misfire_grace_time": Non
 
 def _visits_of_sources(store: Store) -> dict[str, NDArray[Any]]:
     """Read the visits from which the sources' quality is learned; takes long."""
-    return newest_of_each(store.reader.signal_observations(0.0, _SIGNAL_OBSERVATIONS), _REMEMBERED)
+    return newest_of_each(store.reader.signal_observations(0.0))
 
 
 def _make_plan(
@@ -126,7 +112,7 @@ def _placed(read: Sequence[tuple[Shard, Visits]], planner: Planner, shards: Shar
 def _prune(store: Store, before: float) -> int:
     """Delete the observations made before this time, some at once; return how many."""
     deleted = 0
-    while n := store.forgetting.prune(before, _PRUNED_AT_ONCE):
+    while n := store.forgetting.prune(before, ROWS_AT_ONCE):
         deleted += n
     if deleted:
         logger.info("%d old observations were deleted.", deleted)
@@ -149,10 +135,10 @@ class CrawlJobs:
         self._began_at = self._refresher.clock()
         self._scheduler = _scheduler()
         _EXECUTOR_LOGGER.disabled = False
-        self._every(_PRUNE_INTERVAL, self.prune, first=_FIRST_PRUNE)  # a pass by cron ends within the hour
-        self._every(_CHECK_INTERVAL, self.check_store)
+        # A pass by cron ends within the hour.
+        self._every(timedelta(hours=1), self.prune, first=timedelta(minutes=1))
         if self._figures is not None:
-            self._every(_SAMPLE_INTERVAL, self.sample)
+            self._every(timedelta(minutes=1), self.sample)
         self._scheduler.start()
         self._replan_later()
 
@@ -217,15 +203,10 @@ class CrawlJobs:
             except CollectionInUse:
                 continue  # it is another process's by now
 
-    async def check_store(self) -> None:
-        """Look whether the database is sound."""
-        for shard in list(self._refresher.collection.shards)[:1]:  # all of them are in one database
-            for problem in await run_in_thread(schema.damage, shard.store.database):
-                logger.error("The database is damaged: %s", problem)
-
-    def _every(self, seconds: float, job: Callable[[], Any], first: float | None = None) -> None:
+    def _every(self, interval: timedelta, job: Callable[[], Any], first: timedelta | None = None) -> None:
         assert self._scheduler is not None
-        at = datetime.now(UTC) + timedelta(seconds=first or seconds)
+        at = datetime.now(UTC) + (first or interval)
+        seconds = interval.total_seconds()
         self._scheduler.add_job(job, "interval", seconds=seconds, start_date=at, id=job.__name__)
 
     def _replan_later(self) -> None:
@@ -238,19 +219,15 @@ class CrawlJobs:
         self._scheduler.add_job(self.replan, "date", run_date=at, id="replan", replace_existing=True)
 
 
-def plan_store(store: Store, settings: Settings, now: float) -> None:
-    """Make a plan of a collection that nobody crawls, and leave it in the store."""
-    planner, hosts, numbers = planner_for(settings, picks=False), Hosts(), PageNumbers()
-    shards, shard = Shards(None, planner.pages, hosts, numbers), Shard(store)
-    here = Sources(settings.source_interval).load(store.reader.sources())
-    shard.source_numbers = {number: there for there, number in here.items()}
-    shards.here[shard.number] = shard
-    stored = stored_pages(store, planner, hosts.number)
-    for _ in load_pages(stored, planner, now, numbers=numbers, sources=here):
+def plan_now(refresher: Refresher, now: float) -> None:
+    """Make a plan of a collection in which nothing goes out, leave it in the store, and adopt it."""
+    shards, planner = refresher.collection.shards, refresher.planner
+    visits = _placed([(shard, _visits_of_sources(shard.store)) for shard in shards], planner, shards)
+    snapshot, counts = planner.snapshot(refresher.hosts.limits), counted(planner.pages)
+    made = _make_plan(shards, snapshot, visits, refresher.hosts.names, planner.bandwidth, now, None, counts)
+    planner.adopt(made, now)
+    while planner.work(now):
         pass
-    visits = _placed([(shard, _visits_of_sources(store))], planner, shards)
-    counts = counted(planner.pages)
-    _make_plan(shards, planner.snapshot(), visits, hosts.names, planner.bandwidth, now, None, counts)
 
 
 async def _between_slots(parts: Generator[None, None, T]) -> T:
@@ -262,7 +239,7 @@ async def _between_slots(parts: Generator[None, None, T]) -> T:
             taken: T = end.value
             return taken
         # Waiting in a thread gives the event loop back with every reactor.
-        await run_in_thread(time.sleep, _REST)
+        await run_in_thread(time.sleep, SLICE)
 
 
 def _quiet_apscheduler() -> None:

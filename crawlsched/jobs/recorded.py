@@ -19,6 +19,7 @@ from crawlsched.crawl.learned import template_and_site
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.visits import ResponseFacts, Visit
 from crawlsched.exceptions import CrawlschedError
+from crawlsched.planner.knowledge import DAY
 from crawlsched.settings import PREFIX, Settings
 from crawlsched.store import Outcome, host_of
 
@@ -26,9 +27,6 @@ __all__ = ["COLUMNS", "JudgedVisit", "RecordedVisit", "judge_all", "read_visits"
 
 COLUMNS = ("time", "url", "outcome", "delivered", "kind", "ignored", "probes")
 _NEEDED = ("time", "url", "body")
-_PROBE_AFTER = 5.0
-_MOST_PROBES = 4
-_FLUSH_AFTER = 86_400.0
 
 
 @dataclass(slots=True)
@@ -71,7 +69,7 @@ def read_visits(path: Path) -> list[RecordedVisit]:
     if not rows or missing:
         what = f"no column {', '.join(missing)}" if missing else "no rows"
         raise CrawlschedError(
-            f"The visits {path} have {what}; needed are the columns time, url, body, and a row a visit."
+            f"The visits {path} have {what}; it needs the columns time, url and body, and a row for each visit."
         )
     visits = [_visit(path, number, row) for number, row in enumerate(rows, 2)]
     return sorted(visits, key=lambda visit: visit.time)
@@ -92,15 +90,18 @@ def _visit(path: Path, number: int, row: Mapping[str, str | None]) -> RecordedVi
     return RecordedVisit(time, row["url"] or "", body, path.parent / second if second else None, status, *headers)
 
 
-def judge_all(visits: Sequence[RecordedVisit], options: Mapping[str, Any], *, seed: int = 1) -> Iterator[JudgedVisit]:
+def judge_all(
+    visits: Sequence[RecordedVisit], options: Mapping[str, Any], *, seed: int = 1, probe_after: float = 5.0
+) -> Iterator[JudgedVisit]:
     """Judge visits one after the other, each forced, in a collection of their own.
 
-    `options` are settings, with or without ``CRAWLSCHED_``; `seed` decides which visits are probed.
+    `options` are settings, with or without ``CRAWLSCHED_``; `seed` decides which visits are probed, `probe_after` so
+    many seconds.
     """
     named = {name if name.startswith(PREFIX) else f"{PREFIX}{name}": value for name, value in options.items()}
     with tempfile.TemporaryDirectory(prefix="crawlsched-detect-") as folder:
         named[f"{PREFIX}DATABASE_URL"] = f"sqlite:///{folder}/detect.db"
-        judge = _Judge(Settings.from_scrapy(named, "detect"), visits, seed)
+        judge = _Judge(Settings.from_scrapy(named, "detect"), visits, seed, probe_after)
         try:
             for visit in visits:
                 yield judge.visit(visit)
@@ -111,7 +112,8 @@ def judge_all(visits: Sequence[RecordedVisit], options: Mapping[str, Any], *, se
 class _Judge:
     """A refresher on the clock of the visits, and their answers."""
 
-    def __init__(self, settings: Settings, visits: Sequence[RecordedVisit], seed: int) -> None:
+    def __init__(self, settings: Settings, visits: Sequence[RecordedVisit], seed: int, probe_after: float) -> None:
+        self._probe_after = probe_after
         self._now = visits[0].time if visits else 0.0
         self._flushed_at = self._now
         self._refresher = Refresher(
@@ -143,8 +145,8 @@ class _Judge:
         outcome = self._fetch(visit, recorded, recorded.body)
         n_probes, is_held = 0, outcome is Outcome.PROBED
         started = self._now
-        while len(refresher.probes) and n_probes < _MOST_PROBES:
-            self._now += _PROBE_AFTER
+        while len(refresher.probes):
+            self._now += self._probe_after
             due = refresher.dispatcher.next_probe(self._now, lambda host, now: now)
             if due is None:
                 break
@@ -154,7 +156,7 @@ class _Judge:
             ended = self._fetch(probe, recorded, None if impossible else recorded.second or recorded.body)
             outcome = ended if is_held else outcome
             is_held = is_held and ended is Outcome.PROBED
-        if recorded.time > self._flushed_at + _FLUSH_AFTER:
+        if recorded.time > self._flushed_at + DAY:
             self._flushed_at = recorded.time
             refresher.collection.flush(self._now)
         self._now = started

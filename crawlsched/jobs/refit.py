@@ -14,18 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crawlsched.crawl.hosts import Hosts
-from crawlsched.crawl.loading import planner_for
 from crawlsched.estimators import Posterior
 from crawlsched.jobs.stored_planners import newest_plan
 from crawlsched.planner import Planner, readable
+from crawlsched.planner.from_settings import planner_for
 from crawlsched.planner.knowledge import RENEWAL
 from crawlsched.settings import Settings
 from crawlsched.store import Batch, Outcome, Store
+from crawlsched.store.rows import ROWS_AT_ONCE
 
 __all__ = ["Part", "PartResult", "learn", "refit"]
 
-# Pages of one part, and parts under way at once: the results of each wait to be written.
-_PAGES = 5_000
+# Parts under way at once: the results of each wait to be written.
 _UNDER_WAY = 32
 # Visits that count as crawls of their page: content came, and was judged.
 _CRAWLS = (Outcome.CHANGED, Outcome.UNCHANGED, Outcome.NOT_MODIFIED, Outcome.FLAPPING)
@@ -62,12 +62,14 @@ def learn(part: Part) -> PartResult:
     """
     with closing(Store.open(part.database, part.collection, part.shard, read_only=True)) as store:
         hosts, planner = Hosts(), planner_for(part.settings, picks=False)
-        n_rates = planner.posterior.rates.size
-        numbers = range(part.first, part.last + 1)
-        blocks = list(store.load(_PAGES, host_number=hosts.number, grid=planner.grid, n_rates=n_rates, pages=numbers))
-        if not blocks:
+        numbers, n_rates = range(part.first, part.last + 1), planner.posterior.rates.size
+        kept = store.load(
+            host_number=hosts.number, grid=planner.grid, n_rates=n_rates, estimator=planner.estimator, pages=numbers
+        )
+        block = next(kept, None)
+        if block is None:
             return PartResult(None, 0, 0, 0)
-        (block,) = blocks
+        block.pop("estimator_state", None)  # it is learned anew
         pages = np.asarray(block["page"], np.intp)
         planner.load({**block, "page": np.arange(pages.size)}, None, part.now)
         if (plan := newest_plan(store, hosts.number)) is not None:
@@ -75,15 +77,11 @@ def learn(part: Part) -> PartResult:
             while planner.work(part.now):
                 pass
         # Rows by the pages' own numbers, on which the rounding depends; those below the first one take no memory.
-        posterior = Posterior(
-            part.last + 1, planner.posterior.rates, dtype=np.uint8, renewal=RENEWAL, counts_updates=False
-        )
+        posterior = Posterior(part.last + 1, planner.posterior.rates, dtype=np.uint8, renewal=RENEWAL)
         n_crawls, n_visits = _replayed(store, part, pages, planner, posterior)
         is_known = np.asarray(block["has_log_likelihood"], bool)
         if planner.learned is not None:
-            states = store.reader.estimator_states(planner.learned.key, part.first, part.last)
-            known = np.concatenate([np.empty(0, np.intp), *(of for of, _ in states)])
-            is_known = is_known & np.isin(pages, known)
+            is_known = is_known & block["has_estimator_state"]
     is_whole = n_crawls == block["n_crawls"]
     rows, n_left = np.flatnonzero(is_whole | ~is_known), int(np.count_nonzero(~is_whole & is_known))
     if not rows.size:
@@ -91,8 +89,8 @@ def learn(part: Part) -> PartResult:
     planner.pages.n_signals[: pages.size] = block["n_signals"]  # which were those before each visit
     planner.posterior.unpack(rows, posterior.packed(pages[rows]))
     columns = {**planner.columns(rows), **readable(planner, rows, part.now), "page": pages[rows]}
-    key = "" if planner.learned is None else planner.learned.key
-    return PartResult(Batch(columns=columns, grid=planner.grid, estimator=key), rows.size, n_visits, n_left)
+    batch = Batch(columns=columns, grid=planner.grid, estimator=planner.estimator)
+    return PartResult(batch, rows.size, n_visits, n_left)
 
 
 def _replayed(
@@ -138,9 +136,9 @@ def refit(stores: Sequence[Store], settings: Settings, executor: Executor, now: 
     # Functions of the settings do not travel, and nothing here asks what a page is worth.
     plain = replace(settings, importance=None)
     parts = (
-        (store, Part(store.database.text, store.name, store.key[0], first, first + _PAGES - 1, plain, now))
+        (store, Part(store.database.text, store.name, store.key[0], first, first + ROWS_AT_ONCE - 1, plain, now))
         for store in stores
-        for first in range(0, store.reader.next_page(), _PAGES)
+        for first in range(0, store.reader.next_page(), ROWS_AT_ONCE)
     )
     under_way: dict[Future[PartResult], Store] = {}
     while True:

@@ -26,11 +26,6 @@ __all__ = [
     "wanted",
 ]
 
-# Pages in memory at once: a quarter of a gigabyte with all that is computed of them.
-_BLOCK = 100_000
-# The sizes of samples, where there are more pages: freshness is right to half a per cent, a rank to a tenth.
-_SAMPLE, _FEW = 10_000, 1_000
-
 
 def planner_of_page(store: "Store", settings: Settings, page: int, now: float) -> "Planner":
     """Return a planner that knows a single page (its number is 0), its rule, and the newest plan."""
@@ -71,7 +66,7 @@ def freshness(store: "Store", settings: Settings, now: float) -> tuple[FloatArra
     n_all, n_failing : int
         How many pages these stand for, and how many of them fail.
     """
-    pages, stands_for = _drawn(store, _SAMPLE)
+    pages, stands_for = _drawn(store)
     fresh, importance, n_failing = [], [], 0
     for planner, numbers in planners(store, settings, now, pages=pages):
         rows = wanted(planner, np.arange(numbers.size))
@@ -88,7 +83,7 @@ def before(store: "Store", settings: Settings, crawl_value: float, now: float) -
 
     Of pages with the same value, as all pages of a first crawl, half go before it.
     """
-    pages, stands_for = _drawn(store, _FEW)
+    pages, stands_for = _drawn(store)
     n_before = 0.0
     for planner, numbers in planners(store, settings, now, pages=pages):
         rows = wanted(planner, np.arange(numbers.size))
@@ -100,16 +95,19 @@ def before(store: "Store", settings: Settings, crawl_value: float, now: float) -
 
 def waiting_since(store: "Store", time: float) -> int:
     """Count the pages that were last crawled, or first seen if never, before a time, as `before` counts."""
-    pages, stands_for = _drawn(store, _FEW)
+    pages, stands_for = _drawn(store)
     n_waiting = 0
-    for block in store.load(_BLOCK, pages=pages):
+    for block in store.load(pages=pages):
         since = np.where(np.isneginf(block["crawled_at"]), block["first_seen"], block["crawled_at"])
         n_waiting += int(np.count_nonzero((since < time) & (block["importance"] > 0)))
     return round(n_waiting * stands_for)
 
 
-def _drawn(store: "Store", most: int) -> tuple[list[int] | None, float]:
-    """Draw at most this number of pages evenly, and return how many each stands for; None: take all."""
+def _drawn(store: "Store", most: int = 10_000) -> tuple[list[int] | None, float]:
+    """Draw at most this number of pages evenly, and return how many each stands for; None: take all.
+
+    Of ten thousand, freshness is right to half a per cent, and a rank to a thirtieth.
+    """
     n_all = store.reader.next_page()
     if n_all <= most:
         return None, 1.0
@@ -123,8 +121,8 @@ def planners(
 
     Unless it `picks` it only knows what they are worth.
     """
-    from crawlsched.crawl.loading import planner_for
     from crawlsched.crawl.page_rules import PageRules
+    from crawlsched.planner.from_settings import planner_for
 
     if not store.reader.next_page():
         return  # of many shards most may be empty
@@ -134,9 +132,11 @@ def planners(
     owner = store.owner()
     status = owner.status if owner is not None else {}
     first, rules = planner_for(settings), PageRules(settings.pages)
-    grid, n_rates = first.grid, first.posterior.rates.size
     several = store.reader.further_sources()
-    for block in store.load(_BLOCK, host_number=host_number, grid=grid, n_rates=n_rates, pages=pages):
+    n_rates, estimator = first.posterior.rates.size, first.estimator
+    for block in store.load(
+        host_number=host_number, grid=first.grid, n_rates=n_rates, estimator=estimator, pages=pages
+    ):
         planner = planner_for(settings, picks=picks)
         n_pages = len(block["page"])
         if plan is not None:  # before its pages come, so that they are placed by it once
@@ -145,11 +145,6 @@ def planners(
         planner.load({**block, "page": np.arange(n_pages)}, block["log_likelihood"], now)
         numbers = dict(zip(block["page"].tolist(), range(n_pages), strict=True)) if several else {}
         planner.load_further([(numbers[page], *rest) for page, *rest in several if page in numbers], now)
-        if planner.learned is not None:
-            for known, states in store.reader.estimator_states(planner.learned.key, *block["page"][[0, -1]].tolist()):
-                chosen = np.isin(known, block["page"])
-                rows = np.searchsorted(block["page"], known[chosen])
-                planner.load_learned(rows, [states[at] for at in np.flatnonzero(chosen)], now)
         if plan is not None and planner.planned is not None:
             planner.planned.divide(planner.bandwidth)
         if rules:

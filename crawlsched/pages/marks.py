@@ -5,43 +5,40 @@ from __future__ import annotations
 __all__ = [
     "AWAITED",
     "BY_START",
+    "CUT",
     "NEWS",
     "OWED",
     "RECRAWL",
     "RUN_ONLY",
     "SHOWN",
     "START",
+    "STATED",
     "TRIED",
     "UNTRACKED",
     "n_failures",
     "with_failures",
 ]
 
-#: A link to the page has brought other data than those kept: the next item is another one.
-NEWS = 1
-#: Somebody asked for it (`crawlsched recrawl`).
-RECRAWL = 2
-#: Its callback yielded requests that are no pages: they are to be made again from time to time.
-UNTRACKED = 4
+# The first bits outlive the run. NEWS: a link to the page has brought other data than those kept, so the next item is
+# another one. RECRAWL: somebody asked for it (`crawlsched recrawl`). UNTRACKED: its callback yielded requests that are
+# no pages, which are to be made again from time to time. CUT: a body of it was cut short.
+NEWS, RECRAWL, UNTRACKED, CUT = (1 << bit for bit in range(4))
+# START: `start()` asked for it in this run. BY_START: its template is the one that `start()` gave in this run. AWAITED:
+# a request of this run made it a page, and has not ended yet. TRIED: it was tried in this run.
+START, BY_START, AWAITED, TRIED = (1 << bit for bit in range(12, 16))
+#: Somebody has stated in this run what the page is worth.
+STATED = CUT << 1
 #: Never set: a delivery without a request, of content that would have been held back.
-SHOWN = 1 << 16
-#: `start()` asked for it in this run.
-START = 1 << 12
-#: Its template is the one that `start()` gave in this run.
-BY_START = 1 << 13
-#: A request of this run made it a page, and has not ended yet.
-AWAITED = 1 << 14
-#: It was tried in this run.
-TRIED = 1 << 15
+SHOWN = TRIED << 1
 
 #: Each of these asks for a delivery at the next visit, whatever its content is.
 OWED = NEWS | RECRAWL | START
 #: These say something about the run that set them, and nothing later.
-RUN_ONLY = START | BY_START | AWAITED | TRIED
+RUN_ONLY = STATED | START | BY_START | AWAITED | TRIED
 
-
-# Deliveries running in which its callback or a pipeline raised: a small number in four bits.
-_FAILURES, _MOST_FAILURES = 8, 15
+# Deliveries running in which its callback or a pipeline raised: a number in the four bits below those of a run.
+_FAILURE = START >> 4
+_FAILURES = START - _FAILURE
 
 
 def n_failures(marks: int) -> int:
@@ -51,9 +48,9 @@ def n_failures(marks: int) -> int:
     >>> n_failures(marks), marks & NEWS, n_failures(with_failures(marks, 99))
     (3, 1, 15)
     """
-    return marks >> _FAILURES & _MOST_FAILURES
+    return (marks & _FAILURES) // _FAILURE
 
 
 def with_failures(marks: int, n: int) -> int:
     """Return the marks with another number of failed deliveries in them, 15 at most."""
-    return marks & ~(_MOST_FAILURES << _FAILURES) | min(n, _MOST_FAILURES) << _FAILURES
+    return marks & ~_FAILURES | min(n * _FAILURE, _FAILURES)

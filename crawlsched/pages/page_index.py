@@ -12,13 +12,6 @@ from crawlsched.columns.growing import inserted
 
 __all__ = ["PageIndex"]
 
-# Leading bits of a key, which choose its segment: a page more copies the arrays of one segment.
-_BITS = 10
-_BEHIND = 64 - _BITS
-# Loaded pages that come into the index together: each time all segments are copied.
-_LOADED_TOGETHER = 500_000
-
-
 # Pages whose keys begin with the same bits: the keys, ascending, and their pages.
 _Segment = tuple[NDArray[np.uint64], NDArray[np.int32]]
 
@@ -38,8 +31,9 @@ class PageIndex:
     (0, -1)
     """
 
-    def __init__(self) -> None:
-        self._segments = [_EMPTY] * (1 << _BITS)
+    def __init__(self, bits: int = 10) -> None:
+        self._segments = [_EMPTY] * (1 << bits)
+        self._behind = 64 - bits  # the leading bits of a key choose its segment
         # Pages that were forgotten, ascending: they stay where they are until their fingerprints come again.
         self._gone: NDArray[np.int32] = np.empty(0, np.int32)
         # How many there are; None: they have to be counted, which goes through all pages.
@@ -55,12 +49,12 @@ class PageIndex:
         """Return the keys of many fingerprints (uint8, shape (n, 8 or more)), as `load` takes them."""
         return np.ascontiguousarray(fingerprints[:, :8]).view(">u8").ravel().astype(np.uint64)
 
-    def load(self, blocks: Iterable[tuple[NDArray[np.uint64], NDArray[np.integer]]]) -> None:
-        """Add blocks of `keys` and their pages, some hundred thousand at once."""
+    def load(self, blocks: Iterable[tuple[NDArray[np.uint64], NDArray[np.integer]]], together: int = 500_000) -> None:
+        """Add blocks of `keys` and their pages, so many `together`: each time all segments are copied."""
         waiting: list[tuple[NDArray[np.uint64], NDArray[np.integer]]] = []
         for block in blocks:
             waiting.append(block)
-            if sum(pages.size for _, pages in waiting) >= _LOADED_TOGETHER:
+            if sum(pages.size for _, pages in waiting) >= together:
                 self.add_many(*map(np.concatenate, zip(*waiting, strict=True)))
                 waiting = []
         if waiting:
@@ -74,13 +68,13 @@ class PageIndex:
         if is_known:
             pages[row] = page
         else:
-            self._segments[key >> _BEHIND] = inserted(keys, row, key), inserted(pages, row, page)
+            self._segments[key >> self._behind] = inserted(keys, row, key), inserted(pages, row, page)
 
     def add_many(self, keys: NDArray[np.uint64], pages: NDArray[np.integer]) -> None:
         """Add pages by their distinct `keys`, or give known keys to them; O(log n) a page."""
         order = np.argsort(keys)
         keys, rows = keys[order], pages[order].astype(np.int32)
-        begins = np.arange(1 << _BITS, dtype=np.uint64) << np.uint64(_BEHIND)
+        begins = np.arange(len(self._segments), dtype=np.uint64) << np.uint64(self._behind)
         for number, (begin, end) in enumerate(pairwise([*keys.searchsorted(begins).tolist(), keys.size])):
             if begin < end:
                 self._put(number, keys[begin:end], rows[begin:end])
@@ -120,7 +114,7 @@ class PageIndex:
     def _place(self, fingerprint: bytes) -> tuple[int, _Segment, int, bool]:
         """Return a key, its segment, its row there, and whether it is there."""
         key = int.from_bytes(fingerprint[:8], "big")
-        segment = self._segments[key >> _BEHIND]
+        segment = self._segments[key >> self._behind]
         keys, _ = segment
         row = int(keys.searchsorted(np.uint64(key)))
         return key, segment, row, row < keys.size and keys.item(row) == key

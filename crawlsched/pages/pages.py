@@ -25,23 +25,12 @@ __all__ = [
     "counted_in_parts",
 ]
 
-#: A row that holds no page: never given out, or forgotten.
-FREE = 0
-#: Known, never crawled.
-NEW = 1
-#: Crawled; there is a copy.
-LIVE = 2
-#: The last visit found that the page is gone (404, 410).
-GONE = 3
-#: The last visit was sent to another URL for good.
-MOVED = 4
-#: The last visit failed; backing off.
-ERROR = 5
-#: The last visit was refused before it left (robots.txt, off site).
-REFUSED = 6
-
 #: Names of the states, by number.
 STATE_NAMES = ("free", "new", "live", "gone", "moved", "error", "refused")
+# FREE: a row that holds no page, never given out or forgotten. NEW: known, never crawled. LIVE: crawled; there is a
+# copy. By the last visit, GONE: there is no such page (404, 410). MOVED: it was sent to another URL for good. ERROR:
+# that visit failed, and the page backs off. REFUSED: it was refused before it left (robots.txt, off site).
+FREE, NEW, LIVE, GONE, MOVED, ERROR, REFUSED = range(len(STATE_NAMES))
 
 _NEVER = -np.inf
 #: A page that was gone at more tries in a row, which take most of a day, is gone and does not fail.
@@ -187,7 +176,7 @@ class Pages:
         return rows
 
     def set_rows(self, rows: npt.NDArray[np.intp], columns: dict[str, npt.NDArray[Any]]) -> None:
-        """Set distinct rows to columns from a store, making room as needed, and no others; O(1) a page."""
+        """Fill distinct rows from columns of a store, with more room as needed; O(1) a page."""
         if not rows.size:
             return
         if int(rows.min()) < 0:
@@ -235,20 +224,16 @@ def check_importance(importance: npt.ArrayLike) -> npt.NDArray[np.float64]:
     return weights
 
 
-# Rows that are counted in a step: a millisecond or so.
-_AT_ONCE = 2**16
-
-
-def counted_in_parts(pages: Pages) -> Generator[None, None, dict[str, Any]]:
-    """Count pages in a generator that yields between parts of a millisecond; O(n).
+def counted_in_parts(pages: Pages, at_once: int = 65_536) -> Generator[None, None, dict[str, Any]]:
+    """Count pages in a generator that yields after each part of some rows, a millisecond or so; O(n).
 
     It returns pages by the name of their state (``states``) and by the number of the first source that covers them, -1
     if none does (``sources``), and how many hosts have a page (``hosts``).
     """
     n = pages.n
     states, sources, has_pages = np.zeros(len(STATE_NAMES), int), np.zeros(1, int), np.zeros(1, bool)
-    for start in range(0, n, _AT_ONCE):
-        rows = slice(start, min(start + _AT_ONCE, n))
+    for start in range(0, n, at_once):
+        rows = slice(start, min(start + at_once, n))
         state = pages.state[rows]
         known = state != FREE
         states += np.bincount(state, minlength=states.size)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from hashlib import blake2b
+from hashlib import blake2b, sha1
 from typing import Any
 
 from crawlsched.pages.page_index import PageIndex
@@ -12,7 +12,7 @@ __all__ = ["MOST_OF_A_URL", "Variants", "asked_variant", "variant_fingerprint"]
 
 #: How many variants a URL may have beside the page that the URL alone names.
 MOST_OF_A_URL = 16
-_SIZE = 20
+_SIZE = sha1().digest_size  # that of Scrapy's fingerprints
 
 
 def asked_variant(meta: Mapping[str, Any]) -> str | None:

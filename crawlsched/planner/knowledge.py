@@ -27,8 +27,8 @@ from crawlsched.planner.values import POLICIES, PlannedValues, PointValues, Post
 __all__ = ["DAY", "RENEWAL", "Knowledge"]
 
 
-#: Probability that a page's change rate is another one at the next visit: the past of a page that has changed its ways
-#: is forgotten in about ten visits. docs/notes/learning.md has what it costs where rates stay.
+#: Probability that a page's change rate is another one at the next visit. When the rate has changed, the past is
+#: forgotten in about ten visits. docs/notes/learning.md says what freshness this costs where rates stay.
 RENEWAL = 0.01
 
 
@@ -53,7 +53,7 @@ class Knowledge:
         self._picks = picks
         self.pages = Pages()
         self.intervals = Intervals(self.pages, limits)
-        self.posterior = Posterior(0, rates, dtype=np.uint8, renewal=RENEWAL, counts_updates=False)
+        self.posterior = Posterior(0, rates, dtype=np.uint8, renewal=RENEWAL)
         self.steps: Work = deque()
         self.in_force = InForce(_first_parameters(self.posterior.rates), self.pages, self.steps, self._refile)
         self.further = FurtherSources(self.pages)

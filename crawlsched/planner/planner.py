@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import inf
 from typing import Any, NamedTuple
 
@@ -88,8 +88,8 @@ class Planner(Knowledge):
     max_crawl_interval : float, optional
         A page not crawled for longer goes before anything of value, seconds.
     max_crawl_rounds : float, optional
-        A page of some importance that was not crawled for so many rounds, each as long as one crawl of every page
-        takes, goes before long, too (`crawlsched.planner.starvation`); None: what is not worth it never goes.
+        A page of some importance that was not crawled for this number of rounds goes soon, too; a round is the time
+        that one crawl of every page takes (`crawlsched.planner.starvation`). None: a page not worth it never goes.
     discovery_share : float
         At most this share of the slots goes to first copies while pages that have a copy are due.
     signal_delay : float
@@ -167,6 +167,11 @@ class Planner(Knowledge):
         self.threshold, self._n_followed = 0.0, 0
 
     @property
+    def estimator(self) -> str:
+        """Names the estimator whose rows a store keeps; "" for the posterior, which has its own."""
+        return "" if self.learned is None else self.learned.key
+
+    @property
     def plan(self) -> Plan | None:
         """The plan adopted last."""
         return self.in_force.plan
@@ -229,7 +234,8 @@ class Planner(Knowledge):
         """Take in pages from a store, block by block; O(log n) a page.
 
         `columns` has ``page`` and the columns of `Pages`. Where it has ``has_log_likelihood``, that says which of the
-        compact rows in `log_likelihood` count. A last crawl later than `now` is set to `now`, and counted in `clipped`.
+        compact rows in `log_likelihood` count; so does ``has_estimator_state`` for ``estimator_state``, the rows of the
+        estimator. A last crawl later than `now` is set to `now`, and counted in `clipped`.
         """
         now = self.at(now)
         pages = np.asarray(columns["page"], np.intp)
@@ -250,19 +256,11 @@ class Planner(Knowledge):
         if log_likelihood is not None:
             chosen = np.asarray(columns.get("has_log_likelihood", np.ones(pages.size, bool)), bool)
             self.posterior.unpack(pages[chosen], log_likelihood[chosen])
+        if self.learned is not None and "estimator_state" in columns:
+            chosen = np.asarray(columns["has_estimator_state"], bool)
+            self.learned.unpack(pages[chosen], columns["estimator_state"][chosen].tolist())
         filed = pages[self.pages.state[pages] != FREE]
         self._place(filed, now, self.frontier.file)
-
-    def load_learned(self, pages: IndexArray, rows: Sequence[bytes], now: float) -> None:
-        """Take in from a store what the estimator knew of pages, once they are there."""
-        assert self.learned is not None
-        self.learned.unpack(pages, rows)
-        self._refile(pages, self.at(now))
-
-    def relearn(self, visits: Mapping[str, npt.NDArray[Any]], now: float) -> None:
-        """Learn once more from the visits that are kept, by an estimator that does not know their pages yet."""
-        assert self.learned is not None
-        self._refile(self.learned.observe_all(visits), self.at(now))
 
     def load_further(self, rows: Iterable[tuple[int, int, *FurtherRow]], now: float) -> None:
         """Take in from a store what several sources say of the same pages, once the pages are there."""

@@ -86,7 +86,7 @@ def _evenly(
     for part in parts:
         count += int(np.count_nonzero(is_one(column[part])))
         yield
-    # One of each stretch of equal length, at places without the period that pages or hosts may have.
+    # One row of each stretch of equal length. The places in the stretches have no period: pages or hosts may have one.
     length, passed, found = max(count / most, 1.0), 0, [np.empty(0, np.intp)]
     stretch = np.arange(int(count / length))
     ranks = ((stretch + stretch * GOLDEN % 1) * length).astype(np.intp)

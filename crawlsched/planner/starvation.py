@@ -23,7 +23,7 @@ _SHARE = 16
 
 
 def wait_after_rounds(n_waiting: int, bandwidth: float) -> float:
-    """Return the seconds a page waits on after its rounds, while `n_waiting` pages do: half go before it."""
+    """Return how many more seconds a page waits after its rounds if `n_waiting` pages do: half of them go before it."""
     return 0.5 * n_waiting * _SHARE / bandwidth
 
 
@@ -61,7 +61,7 @@ class Rounds:
                 frontier.force(np.array([page]))
 
     def coming(self, frontier: Frontier, n_picks: int, bandwidth: float, now: float) -> list[int]:
-        """Return the pages that are to go with some of the next picks, as it looks now; O(n_picks)."""
+        """Return the pages that, by what is known now, go with some of the next picks; O(n_picks)."""
         n, since = max(self._picks % _SHARE + n_picks, 0) // _SHARE, self._since(bandwidth, now)
         parts = range(self._next, min(self._next + n * AT_ONCE, self._pages.n), AT_ONCE)
         return list(islice(chain.from_iterable(self._waiting(frontier, begin, since) for begin in parts), n))

@@ -215,7 +215,7 @@ class PointValues(CrawlValues):
         return np.stack([change_rate, np.minimum((signal_rate - false) / change_rate, 1.0), false])
 
 
-# Policies that maximise a gain, and those whose rates are a function of the change rates, to a factor.
+# Policies that maximise a gain, and those whose crawl rates are proportional to a function of the change rates.
 _GAINS: dict[str, WantedRates] = {"harmonic": harmonic_wanted, "lds": even_rates, "poisson": poisson_wanted}
 _SHARES: dict[str, Callable[[FloatArray], FloatArray]] = {
     "round_robin": np.ones_like,

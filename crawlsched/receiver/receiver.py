@@ -260,7 +260,7 @@ def allowance(rate: float, reserve: float, now: float) -> Callable[[float, float
     return takes
 
 
-#: Connections that are kept; those that the system has accepted at once, up to as many again, go in the same moment.
+#: Connections that are kept. The system may accept as many again at once; these are closed in the same moment.
 MOST_CONNECTIONS = 128
 
 

@@ -337,7 +337,7 @@ def _unknown_names(settings: Mapping[str, Any]) -> list[str]:
 
 
 _PREFIX = "CRAWLSCHED_"
-# Without these a crawl would do otherwise than was wished: they are refused.
+# Settings that are refused: a crawl that ignored them would not do what the user wants.
 _REFUSED = {
     "FINGERPRINT_IGNORE_KEYS": "CRAWLSCHED_FINGERPRINTS = {'*': {'method': 'json', 'ignore_keys': [...]}}",
     "FINGERPRINT_IMAGES": "CRAWLSCHED_FINGERPRINT_KEEP = ['html', 'img::attr(src)']",

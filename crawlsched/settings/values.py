@@ -51,7 +51,7 @@ SECONDS_PER = {"s": 1, "min": 60, "h": 3600, "d": int(DAY)}
 _BANDWIDTH = "a positive number of crawls, by itself (per second) or per s, min, h or d, such as 5/s or 20000/d"
 _DURATION = "a number of seconds or a text such as 45s, 30m, 12h or 90d"
 _LISTED = "as a list, as JSON or with commas between them"
-# One a year, and a million a second: a bandwidth beyond is a slip of the hand, and no clock could follow it.
+# One a year, and a million a second. A bandwidth outside these bounds is a typing error; no clock could follow it.
 _LEAST_BANDWIDTH, _LARGEST_BANDWIDTH = 1 / (366 * DAY), 1e6
 _TRUTHS = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
 _MAY_WITHHOLD = ("wrong_page", "template", "flapping", "noise", "minimum_change", "recipe")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from math import inf
+from sys import float_info
 
 import numpy as np
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
-from crawlsched.columns.numerics import EPSILON
 from crawlsched.crawl_value import unchecked_greedy, unchecked_noisy_value
 from crawlsched.crawl_value.rules import Rule, evidence_of, rule_named
 from crawlsched.simulation.arms import NO_PAGE, Arm, Setting
@@ -18,7 +18,7 @@ __all__ = ["BruteForce", "Judged", "listens"]
 # A block has one slot for this number of pages; a block of fewer than two slots is not worth it.
 _PAGES_A_SLOT = 64
 # Values are right to about 1e-13; the bound for leaving pages out keeps clear of that.
-_SLACK = 1.0 - EPSILON**0.5
+_SLACK = 1.0 - float_info.epsilon**0.5
 
 
 def listens(policy: str) -> bool:

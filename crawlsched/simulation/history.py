@@ -80,7 +80,7 @@ class History:
         return np.maximum(self.birth, window.start), np.minimum(self.end, window.end)
 
     def hindsight_rates(self, window: Window) -> FloatArray:
-        """Return the changes of each page in a window by its life in it, per second; 0 without such a life."""
+        """Return for each page its changes in a window, divided by its seconds of life there; 0 without any."""
         begins, ends = self.lives(window)
         inside = (self.change_times > begins[self.change_rows]) & (self.change_times <= ends[self.change_rows])
         changes = np.bincount(self.change_rows[inside], minlength=self.page.size)

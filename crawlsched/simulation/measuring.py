@@ -89,7 +89,7 @@ def _measured(history: History, window: Window) -> float:
 def _copies(
     history: History, window: Window, rows: npt.ArrayLike, times: npt.ArrayLike
 ) -> tuple[IndexArray, FloatArray, FloatArray, FloatArray]:
-    """Return row of each copy, from when and until when it serves, and when its page changes next; inf: never."""
+    """Return each copy's row, from when to when it is the newest, and when its page next changes; inf: never."""
     begins, ends = history.lives(window)
     there = np.flatnonzero(begins < ends)
     copy_rows = np.concatenate([there, np.asarray(rows, np.intp)])

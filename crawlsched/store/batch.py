@@ -71,14 +71,14 @@ class Outgoing(NamedTuple):
 
     shard: int
     sender: str  # the token of a member
-    number: int  # which the sender gives out: written twice, it is there once
+    number: int  # which the sender counts up: a row that is written twice is kept once
     kind: str
     data: Mapping[str, Any]  # JSON
     created_at: float
 
     @property
     def name(self) -> tuple[str, int]:
-        """What tells it from all others."""
+        """Its key: no other row has it."""
         return self.sender, self.number
 
 
@@ -112,7 +112,7 @@ class KeptText(NamedTuple):
     before: bytes | None = None
 
     def after(self, earlier: KeptText | None) -> KeptText:
-        """Return this text with an earlier one before it, unless it has one."""
+        """Return this text with `earlier` as the one before it, unless it already has one."""
         if earlier is None or self.before is not None:
             return self
         return self._replace(before_seen_at=earlier.seen_at, before=earlier.text)

@@ -29,7 +29,7 @@ def patient_connection(within: Callable[[], float | None]) -> Any:
 
     class PatientConnection(psycopg.Connection[Any]):
         def cursor(self, *name: Any, **options: Any) -> Any:
-            """Open a cursor; what the server keeps until it is asked for comes without being written out as text."""
+            """Open a cursor; rows of a cursor on the server come in binary form, not as text."""
             return super().cursor(*name, **{"binary": bool(name), **options})
 
         def wait(self, gen: Generator[Any, Any, Any], *arguments: Any, **options: Any) -> Any:

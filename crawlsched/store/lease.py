@@ -43,7 +43,7 @@ STALE_AFTER = 30.0
 #: A transaction of a stopped process, or of one cut off from the server, keeps others out no longer than this.
 NOT_LONG_IDLE = "SET LOCAL idle_in_transaction_session_timeout = '3s'"
 
-# The part of the previous owner's status that the next one needs even if it ends before its first heartbeat.
+# The part of the previous owner's status that stays even if the new owner ends before its first heartbeat.
 _NOTES = ("last_sent_at", "paused_since")
 
 
@@ -134,7 +134,7 @@ class Lease:
                     raise CollectionInUse(_in_use(name, row), owner)
                 else:
                     connection.execute(update(models.leases).where(*own(models.leases, key)).values(**mine))
-        except IntegrityError:  # both found no row (PostgreSQL); the other was first
+        except IntegrityError:  # two processes found no row (PostgreSQL), and the other was first
             return cls.take(database, key, name, spider, now)
         database.check_identity()
         return cls(database, key, mine["token"], kept)

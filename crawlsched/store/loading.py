@@ -28,6 +28,7 @@ _NUMBERS = (*models.LOADED_COLUMNS, "depth", "part")
 # What is no float, and no column of `Pages`.
 _TYPES: dict[str, str] = {**Pages.types, "page": "i8", "depth": "i4"}
 _LARGEST_TIME = 1e12
+_STATE = "estimator_state"
 
 
 def page_blocks(
@@ -70,9 +71,9 @@ def _joined(parts: Sequence[Arrays]) -> Arrays:
 
 
 def wanted_pages(
-    key: tuple[int, int], grid: str, n_rates: int, fingerprinter: str | None, is_sqlite: bool
+    key: tuple[int, int], grid: str, n_rates: int, fingerprinter: str | None, estimator: str, is_sqlite: bool
 ) -> Select[Any]:
-    """Ask for all pages, in their order; for log-likelihoods of one grid, and which fingerprints another one made."""
+    """Ask for all pages, in their order; for what one grid and estimator knew, and whose fingerprints others made."""
     table = models.pages
     # SQLite decodes texts one by one, which is done once for each host instead.
     text = case((func.typeof(table.c.host) == "text", cast(table.c.host, LargeBinary))).label("host")
@@ -85,6 +86,7 @@ def wanted_pages(
             host,
             case((is_usable, table.c.log_likelihood)).label("log_likelihood"),
             is_other.label("other_fingerprinter"),
+            *([case((table.c.estimator == estimator, table.c.estimator_state)).label(_STATE)] if estimator else ()),
         )
         .where(*own(table, key))
         .order_by(table.c.page)
@@ -106,6 +108,9 @@ def _arrays(columns: dict[str, Any], host_number: Callable[[str], Any], n_rates:
     likelihoods = np.frombuffer(b"".join([row or missing for row in rows]), dtype="<u2").astype(np.uint16, copy=False)
     arrays["log_likelihood"] = likelihoods.reshape(n, n_rates)
     arrays["other_fingerprinter"] = np.array(columns["other_fingerprinter"], dtype=bool)
+    if _STATE in columns:
+        arrays[_STATE] = np.array(columns[_STATE], dtype=object)
+        arrays[f"has_{_STATE}"] = np.array([row is not None for row in columns[_STATE]], dtype=bool)
     return arrays
 
 

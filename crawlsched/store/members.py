@@ -48,7 +48,7 @@ _RENEW = text(
     " CAST(:claims AS integer[]), CAST(:lease AS double precision), CAST(:about AS json), :status,"
     " CAST(:at AS double precision), CAST(:started_at AS double precision))"
 )
-# For each shard by itself, so that one which takes nothing in blocks no other.
+# For each shard by itself, so that a shard whose owner reads nothing does not block the others.
 _WAITING = text(
     "SELECT i.shard, i.sender, i.number, i.kind, i.data, i.created_at"
     " FROM unnest(CAST(:shards AS integer[])) AS s(shard), LATERAL"
@@ -77,7 +77,7 @@ class MemberSeen(NamedTuple):
 
     @property
     def has_ended(self) -> bool:
-        """Whether its process ran on this machine, and is no more."""
+        """Whether its process ran on this machine, and has ended."""
         return process_has_ended(self.machine, self.pid, self.process_started)
 
     @property
@@ -114,7 +114,7 @@ class SharedCollection(Part):
     """One collection that several processes crawl; made by `SharedCollection.open`."""
 
     def __init__(self, database: Database, name: str, number: int, n_shards: int) -> None:
-        super().__init__(database, (-1, number))  # the key of what is of no shard
+        super().__init__(database, (-1, number))  # the key of rows that belong to no shard
         self.name = name
         self.number = number
         self.n_shards = n_shards
@@ -139,7 +139,7 @@ class SharedCollection(Part):
     def _make(database: Database, name: str, n_shards: int, rate: float) -> tuple[int, int]:
         with database.explained("written"), database.writing() as connection:
             connection.exec_driver_sql(NOT_LONG_IDLE)
-            connection.execute(select(func.pg_advisory_xact_lock(ADVISORY_LOCK + 1)))  # two that make it at once
+            connection.execute(select(func.pg_advisory_xact_lock(ADVISORY_LOCK + 1)))  # two processes make it at once
             if (found := _find(connection, database, name)) is not None:
                 return found
             highest = connection.execute(select(func.max(models.collections.c.collection))).scalar()

@@ -1,8 +1,8 @@
 """The tables: everything crawlsched knows, as SQLAlchemy Core tables.
 
 Every primary key and unique constraint contains ``shard`` and ``collection`` (a small number from the table
-``collections``), so that several spiders, and later several processes, share one database without seeing each
-other's rows. Times are POSIX seconds (UTC). Whatever has a structure of its own is JSON text; nothing is pickled.
+``collections``). So several spiders, or several processes, share one database without seeing each other's rows. Times
+are POSIX seconds (UTC). Whatever has a structure of its own is JSON text; nothing is pickled.
 The same tables serve SQLite and PostgreSQL.
 """
 
@@ -65,7 +65,7 @@ READABLE_COLUMNS = (
 #: What is left of a page's earlier contents; they have a table of their own, because pages are written at every visit.
 TRACE_COLUMNS = ("history", "text_sketch", "block_sketch")
 
-#: The figures of a row of `samples`: counts are of the `seconds` before its time, others of that time.
+#: The figures of a row of `samples`. Counts are of the `seconds` before its time; other figures are of that moment.
 FIGURES = (
     *("seconds", "expected_freshness", "freshness_error", "wanted"),
     *("used", "idle", "no_free_host", "missed", "visits", "errors", "changes", "delivered"),
@@ -93,8 +93,8 @@ collections = _table(
     "collections",
     {},
     Column("name", Text, nullable=False),
-    # The largest page numbers ever given out, as far as any were deleted; the same for `changes`, and for those of them
-    # deleted by age.
+    # The largest page number and the largest change number ever given out, kept when rows are deleted; and the largest
+    # number of a change that was deleted for its age.
     Column("pages_given", BigInteger),
     Column("changes_given", BigInteger),
     Column("changes_pruned", BigInteger),
@@ -150,7 +150,7 @@ pages = _table(
     _state("request_digest", BigInteger, nullable=False, server_default=text("0")),
     _state("marks", Integer, nullable=False, server_default=text("0")),  # `crawlsched.pages.marks`
     Column("variant", Text),  # its name among the pages of its URL; NULL: the URL alone names it
-    # 1: a request, a file or a sitemap said what the page is worth, and CRAWLSCHED_IMPORTANCE is not asked.
+    # 1: a request, a file or a sitemap gave the importance, and CRAWLSCHED_IMPORTANCE is not called.
     Column("importance_stated", SmallInteger, nullable=False, server_default=text("0")),
     # What was known when the row was last written: changes per second, with the bounds of a 90 % interval; the
     # probability that the copy is fresh; and of the page's first source, NULL where nothing announces it.
@@ -245,8 +245,8 @@ announcements = _table(
     sqlite_with_rowid=False,
 )
 
-# What the sources of a page have announced, where there are several; the other numbers
-# of the first one stand in `pages`, and only how often and when it announced something counts here.
+# What the sources of a page have announced, where it has several. Rows of the first source have only how often and when
+# it announced something; its other numbers are those of `pages`.
 further_sources = _table(
     "further_sources",
     {"page": BigInteger, "source": Integer},
@@ -312,7 +312,7 @@ def _process() -> list[Column[Any]]:
     ]
 
 
-# Which process owns the collection, or one shard of it, and what it said of itself last.
+# Which process owns the collection, or one shard of it, and the status that it wrote last.
 leases = _table(
     "leases",
     {},
@@ -335,8 +335,8 @@ budgets = _table(
     {},
     Column("n_shards", Integer, nullable=False),
     Column("rate", Float(53), nullable=False),  # requests per second of all members together
-    Column("renewed_at", Float(53)),  # NULL: no member ever came
-    Column("hold_until", Float(53)),  # until then nobody rises or claims
+    Column("renewed_at", Float(53)),  # NULL: no member has joined yet
+    Column("hold_until", Float(53)),  # until then no grant rises, and no member claims a shard
     Column("paused_since", Float(53)),
     Column("pass_since", Float(53)),  # when the pass that is under way began; NULL: there is none
 )
@@ -356,7 +356,7 @@ members = _table(
 # What processes have found for other processes' shards; the owner deletes a row when it writes the result.
 inbox = _table(
     "inbox",
-    # The token of a member, and what it counts, so that what it writes twice is there once.
+    # The token of a member, and a number that it counts up, so that a row it writes twice is kept once.
     {"sender": Text, "number": BigInteger},
     Column("kind", Text, nullable=False),
     Column("data", Text, nullable=False),  # JSON
@@ -384,7 +384,8 @@ commands = _table(
 )
 
 # Every change that has been through the spider's callback and pipelines, written together with the page's fingerprint:
-# a delivery that a crash undoes is none, and comes again. Pages that vanish, fail or come back enter with their state.
+# a delivery that a crash undoes is not in it, and comes again. Pages that vanish, fail or come back enter with their
+# state.
 changes = _table(
     "changes",
     {"id": BigInteger},  # given out by the owning process, in their order
@@ -403,7 +404,7 @@ followers = _table(
     Column("position", BigInteger, nullable=False),  # the last id that arrived
 )
 
-# A row a minute while a crawl runs, thinned out with age: what curves are drawn from.
+# A row a minute while a crawl runs, thinned out with age, from which curves are drawn.
 samples = _table(
     "samples",
     {"time": BigInteger},

@@ -195,36 +195,6 @@ class Reader(Part):
         columns = _columns(map(each, parts), (np.int64, np.float64, np.bool_, np.int64, np.int64))
         return dict(zip(kinds, columns, strict=True))
 
-    def estimator_states(
-        self, estimator: str, first: int = 0, last: int | None = None
-    ) -> Iterator[tuple[np.ndarray, list[bytes]]]:
-        """Give pages and the rows of an estimator that are kept of them, in blocks."""
-        page = models.pages
-        wanted = select(page.c.page, page.c.estimator_state).where(*self.own(page), page.c.estimator == estimator)
-        wanted = wanted.where(page.c.page >= first, *([] if last is None else [page.c.page <= last]))
-        for rows in self._parts(wanted.order_by(page.c.page)):
-            pages, states = zip(*rows, strict=True)
-            yield np.array(pages, np.intp), list(states)
-
-    def visits_without_state(self, estimator: str) -> dict[str, np.ndarray]:
-        """Give the visits of pages that have no row of an estimator, in their order."""
-        table, page = models.observations, models.pages
-        types = {
-            "page": np.intp,
-            "elapsed": float,
-            "changed": bool,
-            "n_signals": np.int64,
-            "time_since_modified": float,
-        }
-        parts = self._parts(
-            select(*[table.c[name] for name in types])
-            .join(page, same(page, table, "page"))
-            .where(*self.own(table), table.c.changed.is_not(None), table.c.elapsed > 0)
-            .where(page.c.estimator.is_(None) | (page.c.estimator != estimator))
-            .order_by(table.c.time, table.c.id)
-        )
-        return dict(zip(types, _columns(parts, tuple(types.values())), strict=True))
-
     def visits(self, first: int, last: int) -> Iterator[tuple[int, float | None, int | None, int, float | None, str]]:
         """Give page, elapsed, changed, ChangeSignals, time since modified, and outcome, of each page in their order."""
         table = models.observations

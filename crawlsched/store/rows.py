@@ -142,9 +142,9 @@ def misfit(values: Mapping[str, Any], kinds: Mapping[str, Any]) -> str | None:
 
 
 def fitting(rows: Sequence[Sequence[Any]], kinds: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
-    """Return the rows without misfits; their numbers stand in the order of `kinds`, and others may follow.
+    """Return the rows without misfits. The first values of a row are those of `kinds`, in its order; others may follow.
 
-    Columns are checked as a whole, which takes a tenth of the time; single rows only where one does not fit.
+    Columns are checked as a whole, which takes a tenth of the time. Rows are checked only where one does not fit.
 
     >>> fitting([(3, 0.5), (4, float("nan")), ("5", 1.5)], {"page": int, "elapsed": (int, float)})
     [(3, 0.5)]

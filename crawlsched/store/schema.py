@@ -73,7 +73,7 @@ def check(url: str) -> str:
 
 
 def prepare(url: str) -> str:
-    """Bring a database to this version's revision, but refuse older tables on PostgreSQL, which others may use."""
+    """Bring a database to this version's revision. On PostgreSQL refuse older tables: other programs may use them."""
     may_upgrade = database_url(url).get_backend_name() == "sqlite" or current(url) is None
     return upgrade(url) if may_upgrade else check(url)
 

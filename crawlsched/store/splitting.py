@@ -29,7 +29,7 @@ _MOVE_WITH_PAGES = (
     " WHERE t.collection = :collection AND p.collection = :collection AND p.shard = t.shard AND p.page = t.page"
     " AND h.shard <> t.shard"
 )
-# By the host that a row is of. Among sources, those that are polled have one.
+# By table, the column with the host of a row. Only sources that are polled have a host.
 _OF_HOSTS = {
     "pages": "t.host",
     "hosts": "t.host",
@@ -74,7 +74,7 @@ _AFTERWARDS = (
     f"DELETE FROM further_sources t WHERE{_UNKNOWN_SOURCE}",
     "UPDATE sources t SET parent = NULL WHERE t.collection = :collection AND t.parent IS NOT NULL AND NOT EXISTS"
     " (SELECT 1 FROM sources s WHERE s.shard = t.shard AND s.collection = t.collection AND s.source = t.parent)",
-    # Which says how many pages there were before.
+    # The plan holds how many pages each old shard had.
     "UPDATE plans SET data = (data::jsonb - 'page_counts')::text WHERE collection = :collection",
     "DELETE FROM leases WHERE collection = :collection",  # nobody owns anything
 )
@@ -102,7 +102,7 @@ def split(database: Database, name: str, n_shards: int | None = None, rate: floa
         number = connection.execute(wanted).scalar()
         if number is None:
             raise StoreError(f"The database {database.name!r} has no collection {name!r}.")
-        # Nobody claims and writes until the end. Locked in the order in which a renewal does it.
+        # No process claims or writes until the end. Rows are locked in the same order as by a renewal.
         connection.execute(text("SET LOCAL lock_timeout = '15s'"))
         for table in (models.budgets, models.leases):
             locked = select(table.c.shard).where(table.c.collection == number).order_by(table.c.shard)

@@ -85,12 +85,13 @@ class Store(Access):
         grid: str = "",
         n_rates: int = 0,
         fingerprinter: str | None = None,
+        estimator: str = "",
         pages: Sequence[int] | np.ndarray | None = None,
     ) -> Iterator[dict[str, np.ndarray]]:
         """Give every page as arrays, in blocks, in the order of page numbers.
 
         ``host_number(name)`` is asked once for each host; without it ``host`` holds the names. Log-likelihoods of
-        another `grid` are not given. `fingerprinter` names the request fingerprinter in use.
+        another `grid`, and rows of another `estimator`, are not given. `fingerprinter` names the one in use.
 
         Yields
         ------
@@ -98,16 +99,17 @@ class Store(Access):
             ``page`` int64, ``host`` int32, ``depth`` int32; every name in `models.LOADED_COLUMNS`
             (never: -inf in crawled_at, nan in changed_at and signalled_since); ``request_fingerprint`` uint8, shape
             (n, 20), and ``other_fingerprinter`` bool; ``log_likelihood`` uint16, shape (n, n_rates), and
-            ``has_log_likelihood`` bool: False where the page has to start from the prior (its row is 0).
+            ``has_log_likelihood`` bool: False where the page has to start from the prior (its row is 0);
+            with an `estimator` its rows, ``estimator_state`` bytes, and ``has_estimator_state`` bool.
         """
-        wanted = wanted_pages(self.key, grid, n_rates, fingerprinter, self.database.is_sqlite)
+        wanted = wanted_pages(self.key, grid, n_rates, fingerprinter, estimator, self.database.is_sqlite)
         if pages is not None:
             wanted = wanted.where(among(models.pages.c.page, pages))
         with self.database.reading() as connection:
             yield from page_blocks(connection, wanted, block, host_number, n_rates)
 
     def save(self, batch: Batch) -> Refused:
-        """Write a batch in one transaction, and count the rows that are refused, by table; twice changes nothing.
+        """Write a batch in one transaction, and count the refused rows by table. Writing it twice changes nothing more.
 
         If another process took the lease over (`CollectionInUse`) or the database fails, nothing is written.
         """

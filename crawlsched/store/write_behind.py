@@ -16,8 +16,8 @@ logger = logging.getLogger("crawlsched.store")
 #: What is handed over at one moment: a batch for each store.
 Parts = Sequence[tuple[Store, Batch]]
 
-# Seconds from a first failure to the next attempt, and from one to the next at most. At the end a write that is under
-# way has as long as that.
+# Seconds from a first failure to the next attempt, and from one to the next at most. When the crawl ends, a write that
+# is under way gets the longest pause to finish.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 
 
@@ -60,7 +60,7 @@ class WriteBehind:
         waiting = list(self._waiting)  # read at once, since the thread takes from it; it seldom has more than one
         return min((batch.since for parts in waiting for _, batch in parts if batch.since is not None), default=None)
 
-    def drain(self, timeout: float) -> bool:
+    def drain(self, timeout: float = 600.0) -> bool:
         """Wait until everything submitted is written; False if `timeout` seconds were not enough, or it is `lost`."""
         with self._changed:
             self._changed.wait_for(lambda: not self._waiting or self.lost is not None, timeout)

@@ -51,14 +51,14 @@ class CollectionViews:
     def __init__(self, name: str, store: Store, reports: Reports) -> None:
         self.name, self.store = name, store
         self._reports = reports
-        # By address: a view that was made, or is being made, and since when.
+        # By address: a view, made or in the making, and when its making began.
         self._made: dict[str, tuple[asyncio.Future[Html], float]] = {}
 
     @property
     def path(self) -> str:
         """The path of its views where several collections are shown, without a slash at either end."""
         shard, number = self.store.key
-        # A name that a path would have to encode stands there as its number.
+        # The path has the number of a collection whose name would have to be encoded.
         collection = self.store.name if _PLAIN.fullmatch(self.store.name) else f"~{number}"
         return f"c/{collection}" if self.name == self.store.name else f"c/{collection}/{shard}"
 

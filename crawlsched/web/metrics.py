@@ -56,7 +56,7 @@ def _add(families: dict[str, list[str]], collection: str, seen: Vitals) -> None:
         ("hosts_failing", "Hosts most of whose pages fail.", len(seen.failing)),
         ("undelivered_changes", "Changes that wait for callback and pipelines.", seen.undelivered),
         ("hosts_resting", "Hosts that asked to be left alone, and still are.", len(seen.resting)),
-        ("host_rest_seconds", "How long the host that rests longest still wants to.", longest),
+        ("host_rest_seconds", "Seconds until the last resting host may be asked again.", longest),
     ):
         _sample(families, "gauge", name, meaning, value, collection=collection)
     for check in checks(seen):

@@ -97,7 +97,7 @@ class _Server:
             # The token moves from the address, which is kept in histories, into a cookie that no script and no other
             # site gets.
             rest = "&".join(f"{quote(k)}={quote(v)}" for k, v in request.query.items() if k != "token")
-            # With two slashes at its beginning it would be another site's.
+            # With two slashes at its beginning the address would lead to another site.
             where = f"/{request.rel_url.raw_path.lstrip('/')}{'?' if rest else ''}{rest}"
             response = web.Response(status=303, headers={"Location": where})
             response.set_cookie(_COOKIE, given, httponly=True, samesite="Strict", max_age=int(30 * DAY))

@@ -21,18 +21,17 @@ import pytest
 
 from crawlsched.change_signals import linked_hubs, parse_lastmod, read_sitemap, robots_sitemaps
 from crawlsched.cli import main
-from crawlsched.crawl.hosts import Hosts, retry_after
-from crawlsched.crawl.loading import load_pages, planner_for, stored_pages
-from crawlsched.crawl.page_numbers import PageNumbers
+from crawlsched.crawl.hosts import retry_after
 from crawlsched.crawl.private_addresses import is_private
-from crawlsched.crawl.sources import Sources
+from crawlsched.crawl.shard import Shard
+from crawlsched.crawl.shard_pages import ShardPages
 from crawlsched.exceptions import SettingError
 from crawlsched.receiver.pings import PingRefused, read_indexnow
 from crawlsched.settings import SETTINGS, Settings
 from crawlsched.showing import shown, without_secrets
 from crawlsched.store import Store, commands
-from crawlsched.store.records import last_plan
 from crawlsched.store.rows import json_like
+from tests import parts
 from tests.simulated import crawl
 
 INPUTS = int(os.environ.get("FUZZ_INPUTS", "10000"))
@@ -152,6 +151,8 @@ def damage(path: Path, rng: Random) -> str:
 
 def test_a_damaged_row_costs_that_row(sound: Path, tmp_path: Path) -> None:
     """What a crawl loads is loaded, and `status` and `sources` end without a traceback."""
+    with contextlib.closing(Store.open(f"sqlite:///{sound}", "news", read_only=True)) as store:
+        shard = Shard(store)
     for number in range(FEWEST):
         rng = Random(f"row {number}")
         path = tmp_path / "damaged.db"
@@ -163,13 +164,13 @@ def test_a_damaged_row_costs_that_row(sound: Path, tmp_path: Path) -> None:
         try:
             store = Store.open(f"sqlite:///{path}", "news")
             try:
-                planner = planner_for(Settings())
-                stored = stored_pages(store, planner, Hosts().number, "")
-                for _ in load_pages(stored, planner, time.time(), numbers=PageNumbers()):
+                collection = parts.collection(parts.settings(f"sqlite:///{path}", collection="news"))
+                pages = ShardPages(collection)
+                shard.store = store
+                for _ in pages.take_in(pages.read(shard), time.time()):
                     pass
-                Sources(3600.0).load(store.reader.sources())
-                store.reader.hosts(), last_plan(store), store.reader.undelivered(), commands.pending(store)
-                store.reader.signal_observations(0.0), store.reader.further_sources(), store.owner()
+                collection.aside.close()
+                commands.pending(store), store.reader.signal_observations(0.0), store.owner()
                 store.reader.facts(range(30))
             finally:
                 store.close()

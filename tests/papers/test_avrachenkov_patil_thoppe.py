@@ -6,13 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from crawlsched.estimators import (
-    LawOfLargeNumbers,
-    Momentum,
-    Naive,
-    OutsideTheorem,
-    StochasticApproximation,
-)
+from crawlsched.estimators import LawOfLargeNumbers, Momentum, Naive, OutsideTheorem, StochasticApproximation
 
 MARKS = (100, 200, 400, 800, 1600, 3200, 6400)
 

@@ -9,14 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from crawlsched.crawl_value import (
-    elapsed_at_value,
-    greedy,
-    greedy_cis,
-    greedy_ncis,
-    noisy_value,
-    posterior_value,
-)
+from crawlsched.crawl_value import elapsed_at_value, greedy, greedy_cis, greedy_ncis, noisy_value, posterior_value
 from tests.inputs import tries
 from tests.papers import oracle
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlsched.slot_clock import BACKWARD_TOLERANCE, TIMER_SLACK, SlotClock
+from crawlsched.slot_clock import TIMER_SLACK, SlotClock
 
 rates = st.floats(1e-6, 1e4)
 # What an event loop does to a timer: mostly a rounding, sometimes a pause, rarely a long stall.
@@ -133,15 +133,15 @@ def test_slots_paid_ahead_are_kept_in_slots_when_the_rate_changes() -> None:
 
 @given(
     rate=st.floats(0.1, 1000.0),
-    steps=st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30),
+    steps=st.lists(st.floats(0.0, 1e6), min_size=1, max_size=30),
 )
-def test_a_clock_that_jumps_never_hangs_and_never_bursts(rate: float, steps: list[float]) -> None:
-    """Whatever `now` does, the next slot is at most a few intervals (and the tolerance) away, and one `now` has few."""
+def test_a_clock_that_jumps_ahead_never_hangs_and_never_bursts(rate: float, steps: list[float]) -> None:
+    """However far `now` goes, the next slot is at most a few intervals away, and one `now` has few."""
     clock, now = SlotClock(rate, 0.0), 0.0
     clock.take(now)
     for step in steps:
         now += step
-        assert clock.next_time(now) <= now + 2.0 / rate + BACKWARD_TOLERANCE + 1e-3
+        assert clock.next_time(now) <= now + 2.0 / rate + 1e-3
         at_once = 0
         while clock.is_due(now):
             clock.take(now)

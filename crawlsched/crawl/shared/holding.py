@@ -7,13 +7,15 @@ from collections.abc import Iterator
 
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.shard import Shard
-from crawlsched.crawl.shard_pages import LOADED_AT_ONCE, StoredShard
-from crawlsched.crawl.shared.inbox import AT_ONCE, Inbox
-from crawlsched.crawl.shared.membership import Membership
+from crawlsched.crawl.shard_pages import MOVED_AT_ONCE, StoredShard
+from crawlsched.crawl.shared.inbox import Inbox
+from crawlsched.crawl.shared.membership import HANDED_OVER_AT_ONCE, Membership
 from crawlsched.crawl.side_thread import Aside, give_memory_back
+from crawlsched.sharing import LEASE
 from crawlsched.showing import in_words
 from crawlsched.store import Outgoing
 from crawlsched.store.members import SharedCollection
+from crawlsched.store.rows import ROWS_AT_ONCE
 
 __all__ = ["Holding"]
 
@@ -21,15 +23,6 @@ logger = logging.getLogger(__name__)
 
 # A process that begins loads the shards that it can claim before its spider starts, for these seconds at most.
 _LONGEST_BEGINNING = 10.0
-_BETWEEN_LOOKS = 3.0
-# A shard that is given away first ends its visits, for these seconds at most.
-_LONGEST_DRAIN = 4.0
-# A shard that has grown by this share is published, at most once in these seconds.
-_GROWN, _BETWEEN_NEWS = 0.1, 2.0
-# How many pages of a shard are taken in between two looks at the clock, while the crawl goes on.
-_TAKEN_AT_ONCE = 500
-
-
 # The pages of a shard that another thread has read, and the rows that wait there.
 _Loaded = tuple[StoredShard, list[Outgoing]]
 
@@ -53,7 +46,6 @@ class Holding:
         self._draining: dict[int, float] = {}
         # Shards that are written down when this number of batches is.
         self._leaving: dict[int, int] = {}
-        self._published: dict[int, tuple[float, int]] = {}
 
     def begin(self) -> None:
         """Load the shards that nobody has before the spider starts: its first requests are then for known pages."""
@@ -65,10 +57,10 @@ class Holding:
             for shard, epoch in sorted(claimed.items()):
                 if self._refresher.clock() >= until:
                     break  # the rest is loaded beside the crawl, and others may have some of it
-                for _ in self._taking_in(shard, epoch, self._read(shard, epoch, LOADED_AT_ONCE)):
+                for _ in self._taking_in(shard, epoch, self._read(shard, epoch, ROWS_AT_ONCE)):
                     pass
             membership.renewed.clear()
-            membership.renewed.wait(_BETWEEN_LOOKS)
+            membership.renewed.wait(LEASE)
             is_known = membership.seen is not None and membership.failure is None
             if is_known and self._here.keys() >= membership.mine().keys() and not membership.is_claiming:
                 return
@@ -86,10 +78,10 @@ class Holding:
                 self._load(shard, epoch)
         for shard in list(self._here) if self._membership.is_leaving else self._membership.to_release:
             if shard in self._here and shard not in self._draining:
-                self._draining[shard] = now + _LONGEST_DRAIN
+                self._draining[shard] = now + LEASE  # until then at most it ends its visits
                 # A visit begun now would still be open when another process asks the same host.
                 self._refresher.hosts.is_leaving = self._is_leaving
-                self._publish(shard, now, ready=False)
+                self._publish(shard, ready=False)
         for shard, until in list(self._draining.items()):
             if shard not in self._here:
                 del self._draining[shard]
@@ -99,21 +91,14 @@ class Holding:
             del self._leaving[shard]
             self._membership.is_done_with(shard)
 
-    def tell(self, now: float) -> None:
-        """Publish the shards that have grown since they were published."""
-        for shard in self._here.keys() - self._draining.keys():
-            at, before = self._published[shard]
-            if abs(self._here[shard].n_pages - before) > _GROWN * before and now - at >= _BETWEEN_NEWS:
-                self._publish(shard, now)
-
     # -- one comes
 
-    def _read(self, shard: int, epoch: int, at_once: int = _TAKEN_AT_ONCE) -> _Loaded:
+    def _read(self, shard: int, epoch: int, at_once: int = MOVED_AT_ONCE) -> _Loaded:
         """Read a shard, block by block, and what waits for it; any thread may."""
         store = self._shared.store(shard)
         store.lease = self._shared.lease(shard, self._membership.token, epoch)
         stored = self._refresher.shard_pages.read(Shard(store), at_once=at_once)
-        return stored, self._shared.received([shard], AT_ONCE)
+        return stored, self._shared.received([shard], HANDED_OVER_AT_ONCE)
 
     def _load(self, shard: int, epoch: int) -> None:
         self._moving.add(shard)
@@ -148,14 +133,13 @@ class Holding:
         self._epochs[shard] = epoch
         self._refresher.came(stored.shard)
         self._inbox.begun(shard, waiting)
-        self._publish(shard, now)
+        self._publish(shard)
         self._refresher.count("crawlsched/shards/claimed")
 
-    def _publish(self, shard: int, now: float, *, ready: bool = True) -> None:
+    def _publish(self, shard: int, *, ready: bool = True) -> None:
+        """Say whether a shard is loaded; how large it is goes with each heartbeat, too."""
         token = self._shared.lease(shard, self._membership.token, self._epochs[shard]).token
-        n_pages = self._here[shard].n_pages
-        self._published[shard] = (now, n_pages)
-        self._membership.publish(shard, token, n_pages, ready=ready)
+        self._membership.publish(shard, token, self._here[shard].n_pages, ready=ready)
 
     # -- one goes
 

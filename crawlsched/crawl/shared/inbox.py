@@ -7,29 +7,22 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from math import inf
 
-from crawlsched.crawl.commands import obey_pending
 from crawlsched.crawl.pings import announce, known_pages
 from crawlsched.crawl.refresher import Refresher
-from crawlsched.crawl.side_thread import Aside
+from crawlsched.crawl.shared.membership import HANDED_OVER_AT_ONCE
+from crawlsched.crawl.side_thread import STEP, Aside
 from crawlsched.exceptions import DamagedRow, StoreError
 from crawlsched.showing import in_words
 from crawlsched.store import Outgoing
 from crawlsched.store.members import SharedCollection
 
-__all__ = ["AT_ONCE", "SIGNAL", "Inbox"]
+__all__ = ["SIGNAL", "Inbox"]
 
 logger = logging.getLogger(__name__)
 
 #: A kind of row: a process announces that pages of the shard may have changed.
 SIGNAL = "signal"
 _INTERVAL = 0.5
-# A shard with half of these under way is read again when they are written, so that a slow owner is not swamped.
-AT_ONCE = 1_000
-_IN_ONE_STEP = 16
-# How many deleted rows of each shard are remembered: a sender that has lost the answer writes its batch again, and with
-# it rows that were taken in meanwhile.
-_REMEMBERED = 1_000
-
 # While more rows than this wait for all shards together, no process crawls on: they have to be taken in first.
 _MOST_WAITING = 100_000
 
@@ -87,7 +80,9 @@ class Inbox:
         if now - self._read_at >= _INTERVAL and self._shards.here:
             self._read_at = now
             stays = {shard: (rows, self._written(shard)) for shard, rows in self._under_way.items()}
-            wanted = [shard for shard, (rows, written) in stays.items() if len(rows) - len(written) < AT_ONCE // 2]
+            # A shard with half of these under way is read when they are written: a slow owner is not swamped.
+            few = HANDED_OVER_AT_ONCE // 2
+            wanted = [shard for shard, (rows, written) in stays.items() if len(rows) - len(written) < few]
             read = partial(self._read, wanted, list(self._shards.here))
             self._aside.run("reading what was handed over", read, partial(self._took, stays))
 
@@ -101,7 +96,7 @@ class Inbox:
 
     def _read(self, wanted: list[int], here: list[int]) -> tuple[list[Outgoing], list[int], bool]:
         shared = self._shared
-        return shared.received(wanted, AT_ONCE), shared.commanded(here), shared.waits(_MOST_WAITING)
+        return shared.received(wanted, HANDED_OVER_AT_ONCE), shared.commanded(here), shared.waits(_MOST_WAITING)
 
     def _took(self, stays: dict[int, _Stay], found: tuple[list[Outgoing], list[int], bool]) -> None:
         rows, commanded, is_full = found
@@ -112,7 +107,7 @@ class Inbox:
             )
         self.is_full = is_full
         for here in [self._shards.here[shard] for shard in commanded if shard in self._shards.here]:
-            self._guard.run("obeying commands", partial(obey_pending, self._refresher, here))
+            self._guard.run("obeying commands", partial(self._refresher.on_commands, here))
         stayed = {shard: stay for shard, stay in stays.items() if self._under_way.get(shard) is stay[0]}
         self._refresher.has_read_commands = True
         for shard in stayed.keys() - set(commanded):
@@ -122,7 +117,8 @@ class Inbox:
             for name in written:
                 del under_way[name]
                 deleted[name] = None
-            for name in list(deleted)[: max(len(deleted) - _REMEMBERED, 0)]:
+            # A sender that has lost the answer writes its batch again, and with it rows that were taken in meanwhile.
+            for name in list(deleted)[:-HANDED_OVER_AT_ONCE]:
                 del deleted[name]
         by_shard: dict[int, list[Outgoing]] = {}
         for row in rows:
@@ -136,20 +132,20 @@ class Inbox:
         new = [row for row in rows if row.name not in under_way]
         under_way.update(dict.fromkeys([row.name for row in new], 0))
         for name in [row.name for row in new if row.name in deleted]:
-            self._unsaved.received(shard, *name, self._clock())
+            self._unsaved.of_shard(shard, self._clock()).received.append(name)
             under_way[name] = self._unsaved.number
         new = [row for row in new if row.name not in deleted]
         if new:
             self._refresher.long_work.add(self._take_in(shard, under_way, new))
 
     def _take_in(self, shard: int, under_way: dict[Name, int], rows: list[Outgoing]) -> Iterator[None]:
-        for start in range(0, len(rows), _IN_ONE_STEP):
+        for start in range(0, len(rows), STEP):
             if self._under_way.get(shard) is not under_way:  # the next owner takes in what is left
                 return
-            now, some = self._clock(), rows[start : start + _IN_ONE_STEP]
+            now, some = self._clock(), rows[start : start + STEP]
             done = [row.name for row in some if self._is_done(row, now)]
             for name in done:
-                self._unsaved.received(shard, *name, now)  # with their results, in one transaction
+                self._unsaved.of_shard(shard, now).received.append(name)  # with its result, in one transaction
             under_way.update(dict.fromkeys(done, self._unsaved.number))
             for name in {row.name for row in some}.difference(done):
                 del under_way[name]

@@ -1,7 +1,7 @@
 """Membership: this process among those that share a collection, in a thread that renews its grant.
 
-The thread never waits for the crawling thread, nor the other way round: a crawl that is busy for some seconds keeps its
-shards, and one whose database is away stops sending by its own clock.
+This thread and the crawling thread never wait for each other. So a crawl that is busy for some seconds keeps its
+shards, and a crawl that cannot reach its database stops sending by its own clock.
 """
 
 from __future__ import annotations
@@ -17,30 +17,28 @@ from typing import Any
 from crawlsched.exceptions import CrawlschedError, StoreError
 from crawlsched.sharing import RENEWAL_INTERVAL, Grant, Renewal, assigned, divided, read_curve
 from crawlsched.showing import in_words
+from crawlsched.slot_clock import TIMER_SLACK
 from crawlsched.store import Outgoing
 from crawlsched.store.members import Seen, SharedCollection
 
-__all__ = ["Membership"]
+__all__ = ["HANDED_OVER_AT_ONCE", "Membership"]
 
 logger = logging.getLogger(__name__)
 
 # After a failure, and while there is something to claim or to report, the next renewal comes sooner, seconds. In the
 # same rhythm this machine is asked whether processes of others on it have ended.
 _SOON = 0.3
-# Seconds from the end of another member's lease until its shards are claimed.
-_AFTER_ITS_LEASE = 0.02
 # How many shards are claimed at once; all members that are left load those of one that died.
 _CLAIMED_AT_ONCE = 16
-# Seconds for which a shard that could not be loaded is left to others.
-_AFTER_A_FAILURE = 15.0
-# Seconds between two moves of shards that even out loads; but a member with less than this share of a fair load has
-# just joined, and gets shards at once.
+# Seconds between two moves of shards that even out loads, and for which a shard that could not be loaded is left to
+# others; but a member with less than this share of a fair load has just joined, and gets shards at once.
 _BETWEEN_MOVES = 30.0
 _STILL_JOINS = 0.75
 # The share of its shards that a member gives away in one renewal, while the others go on.
 _GIVEN_AT_ONCE = 0.25
-# The most rows handed over between two renewals: a spider that begins with a million pages delays none.
-_HANDED_OVER_AT_ONCE = 2_000
+#: The most rows that are handed over between two renewals, and taken in at once: a spider that begins with a million
+#: pages delays none.
+HANDED_OVER_AT_ONCE = 1_000
 # A process whose crawling thread is silent for this time hangs, and leaves its shards to others.
 _LONGEST_SILENCE = 120.0
 # By this key of its status a member announces its end.
@@ -165,7 +163,7 @@ class Membership:
             self._given_up[shard] = self._clock()
 
     def is_done_with(self, shard: int) -> None:
-        """A shard for which this process has stopped is written down; it is given back if it is not yet."""
+        """The last changes of a shard that this process gives up are written, so it can be given back."""
         self._done_with[shard] = self._released[shard]
         self._poked.set()
 
@@ -224,7 +222,7 @@ class Membership:
                 return
 
     def _ended(self, seen: Seen) -> list[str]:
-        """Return the members that seem to live, and whose processes are known to have ended."""
+        """Return the members whose lease still runs, although their processes are known to have ended."""
         return [token for token, member in seen.members.items() if seen.is_alive(token) and member.has_ended]
 
     def renew(self) -> float:
@@ -267,7 +265,7 @@ class Membership:
         # A living member renews long before its lease ends, so one whose lease is about to end is waited for.
         others = [member for token, member in seen.members.items() if token != self.token and seen.is_alive(token)]
         next_expiry = min((member.expires_at - seen.now for member in others), default=inf)
-        return min(RENEWAL_INTERVAL, next_expiry + _AFTER_ITS_LEASE)
+        return min(RENEWAL_INTERVAL, next_expiry + TIMER_SLACK)
 
     def _free(self, seen: Seen, passed_by: set[int]) -> None:
         """Make a shard claimable whose owner is gone while its row is still locked."""
@@ -292,7 +290,7 @@ class Membership:
             is_all_said, self._unsaid = self._say(), False
         except Exception as error:
             if not self._unsaid:
-                _complain("What is for the others cannot be written down", error)
+                _complain("Rows for the other processes cannot be written", error)
             is_all_said, self._unsaid = False, True
         return is_all_said
 
@@ -302,7 +300,7 @@ class Membership:
             shard, token, n_pages, ready = self._published[0]
             self._shared.publish(shard, token, n_pages=n_pages, ready=ready)
             self._published.popleft()
-        rows = [self.outgoing.popleft() for _ in range(min(len(self.outgoing), _HANDED_OVER_AT_ONCE))]
+        rows = [self.outgoing.popleft() for _ in range(min(len(self.outgoing), HANDED_OVER_AT_ONCE))]
         try:
             self._shared.hand_over(rows)
         except BaseException:
@@ -373,7 +371,7 @@ class Membership:
             for shard, member in owners.items()
             if member is None
             and target[shard] == self.token
-            and now - self._given_up.get(shard, -_AFTER_A_FAILURE) >= _AFTER_A_FAILURE
+            and now - self._given_up.get(shard, -inf) >= _BETWEEN_MOVES
         ][:_CLAIMED_AT_ONCE]
 
     def _moving(

@@ -19,7 +19,7 @@ from crawlsched.crawl.shared.inbox import SIGNAL, Inbox
 from crawlsched.crawl.shared.membership import Membership
 from crawlsched.crawl.side_thread import Aside
 from crawlsched.exceptions import StoreError
-from crawlsched.sharing import written_curve
+from crawlsched.sharing import LEASE, written_curve
 from crawlsched.store import Batch, host_of, schema
 from crawlsched.store.database import Database
 from crawlsched.store.lease import me
@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 # A grant below this is none.
 _LEAST_RATE = 1e-6
 # How long renewals wait for the database before they are tried again; a lease is twice as long.
-_ANSWER_WITHIN = 3.0
+_ANSWER_WITHIN = LEASE / 2
 _COUNTED_OVER = 60.0
 
 
@@ -106,7 +106,7 @@ class SharedCrawl:
             if self._membership.seen is None:
                 raise StoreError(f"The collection {self.shared.name!r} cannot be joined: {self._membership.failure}")
         except BaseException:
-            # A process that does not crawl keeps no shard from the others.
+            # This process will not crawl, so the other processes must get its shards.
             self._membership.leaves()
             self.close(self._refresher.clock())
             raise
@@ -131,7 +131,7 @@ class SharedCrawl:
         return {name: str(getattr(self._refresher.settings, name)) for name in names}
 
     def _agree(self) -> None:
-        """Refuse to join processes with other aims: the rate is divided by the worth of a crawl to each process."""
+        """Refuse to join processes with other settings: what a crawl is worth to each process divides the rate."""
         seen, mine = self.shared.look(), self._aims
         for member in seen.members.values():
             differ = [name for name in mine if member.status.get(name, mine[name]) != mine[name]]
@@ -176,7 +176,6 @@ class SharedCrawl:
         if refresher.is_ending() and membership.has_others:
             membership.leaves()
         self._holding.look(now)
-        self._holding.tell(now)
         share = membership.targets.get(self._token, 0.0)
         if share > _LEAST_RATE and abs(share - refresher.planner.bandwidth) > 0.01 * share:
             refresher.planner.set_bandwidth(share, now)
@@ -288,7 +287,7 @@ class SharedCrawl:
         else:
             # Written with what the visit has taught: after a crash both are there, or both are lost and the visit is
             # made again.
-            refresher.collection.unsaved.outgoing(of, row, now)
+            refresher.collection.unsaved.of_shard(of, now).outgoing.append(row)
         return AdmissionResult.ELSEWHERE
 
     def _hand_on(self, batch: Batch, now: float) -> None:

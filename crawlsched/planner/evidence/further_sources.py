@@ -62,8 +62,8 @@ class FurtherSources:
 
     Notes
     -----
-    The first row of a chain is that of the page's first source. Of it only `n_heard` and `signalled_at` count, which
-    show whether announcements are of the same change.
+    The first row of a chain is that of the page's first source. Of that row only `n_heard` and `signalled_at` count,
+    which show whether announcements are of the same change.
     """
 
     def __init__(self, pages: Pages) -> None:

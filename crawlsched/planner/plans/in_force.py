@@ -32,7 +32,7 @@ _TIMES_IT_TOOK = 4.0
 
 
 class InForce:
-    """The parameters in force. Values follow them at once, the frontier page by page in slices.
+    """The parameters in force. Crawl values use them at once; the frontier places the pages by them in slices.
 
     `work` takes what is left to do between picks; ``refile(pages, now)`` places pages anew.
     """

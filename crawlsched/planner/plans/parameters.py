@@ -55,7 +55,7 @@ class SignalGroups:
         return found
 
     def for_sources(self, numbers: Mapping[int, int]) -> Self:
-        """Return the groups of those sources that have new numbers, under these."""
+        """Return the groups of the sources in `numbers`, with their new numbers."""
         return type(self)((numbers[group[0]], *group[1:]) for group in self._groups if group[0] in numbers)
 
     def of_hosts(self, are_meant: Callable[[int], bool]) -> Self:
@@ -79,7 +79,7 @@ class SignalGroups:
         return cls(groups)
 
 
-#: How much crawl values doubt fast rates: their weight is divided by this power of rate / even rate.
+#: How little fast rates count in crawl values: their weight is divided by this power of rate / even rate.
 DOUBT = 0.5
 #: Power to which the likelihood of a page's own visits is taken. Real pages change in bursts: a page that was found
 #: changed is less likely to have changed again than a Poisson page, and Bayes' rule learns too much from it.

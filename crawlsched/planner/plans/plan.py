@@ -29,9 +29,9 @@ class Snapshot:
     Attributes
     ----------
     host_limits : ndarray, shape (n,)
-        Crawls per second that the host of each lets itself be asked for at most; inf: as many as anybody likes.
+        Crawls per second that the host of each page allows at most; inf: no limit.
     sources, signalled_hosts, n_signals_total, signalled_for : ndarray, shape (s,)
-        Of pages that a source covers, all or an even sample: the source, the page's host, the announcements that the
+        For pages that a source covers, all or an even sample: the source, the page's host, how many announcements the
         source made, and in how many seconds.
     """
 
@@ -47,7 +47,7 @@ class Snapshot:
     signalled_hosts: npt.NDArray[np.int32]
     n_signals_total: FloatArray
     signalled_for: FloatArray
-    n_held: int = 0  # how many have not, on hosts with a limit of their own
+    n_held: int = 0  # how many pages have not been visited, on hosts with a limit of their own
 
 
 Visits = Mapping[str, npt.NDArray[Any]]
@@ -129,7 +129,7 @@ def _signal_rates(snapshot: Snapshot, n_sources: int) -> FloatArray:
     return rates
 
 
-#: A group is described by itself from this number on: a host by so many visited pages in the sample.
+#: A group is described by itself from this number on: a host from this number of visited pages in the sample.
 LEAST_GROUP = 30
 #: Pages from which the demand curve is estimated, and points of a curve per factor of 10.
 DEMAND_SAMPLE, POINTS_PER_DECADE = 4096, 10
@@ -293,7 +293,7 @@ def _learn_priors(snapshot: Snapshot) -> tuple[FloatArray, tuple[int, ...]]:
     visited = np.bincount(snapshot.hosts)
     largest = np.argsort(-visited, kind="stable")[:MOST_GROUPS]
     grouped = np.sort(largest[visited[largest] >= LEAST_GROUP])
-    # A single host is the whole.
+    # With a single host the whole is this host, so it needs no group.
     if not grouped.size or np.count_nonzero(visited) == 1:
         return whole[np.newaxis], ()
     group_of_host = np.full(visited.size, -1)

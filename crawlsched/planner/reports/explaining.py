@@ -149,7 +149,7 @@ def _likely_time(
     if wake_time <= now or value(now) == value(now + _FOR_EVER):
         return wake_time
     longest = min(wake_time - now, _FOR_EVER)
-    # Waits from a slot on: no page goes before the next one.
+    # Waits of one slot or more: no page goes before the next slot.
     n_shorter = max(int(POINTS_PER_DECADE * np.log10(longest * planner.bandwidth)), 0)
     waits = longest * 10.0 ** (np.arange(-n_shorter, 1) / POINTS_PER_DECADE)
     gone = _gone_within(planner, page, value, np.concatenate([3.0 * waits, 0.3 * waits]), signal_rate, now)

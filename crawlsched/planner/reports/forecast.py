@@ -20,8 +20,8 @@ _CANDIDATES = 8
 def forecast(planner: Planner, now: float, n: int, pause: Callable[[int], float] = lambda host: 0.0) -> IndexArray:
     """Return at most `n` pages in the order they go in, if nothing is announced or found meanwhile.
 
-    Pages out of turn come first, then new pages in their share of the slots. Then come those that will be worth most
-    when half of the others have gone; each when its host may be asked.
+    Pages out of turn come first, then new pages in their share of the slots. Then come the pages that
+    will be worth most when half of the others have gone. Each page goes only when its host may be asked.
 
     Parameters
     ----------

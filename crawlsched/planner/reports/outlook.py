@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from sys import float_info
 from typing import Any
 
 import numpy as np
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.columns.blocks import blocks
-from crawlsched.columns.numerics import SMALLEST
 from crawlsched.estimators.observations import check_positive
 from crawlsched.freshness import page_freshness
 from crawlsched.pages import ERROR, LIVE, NEW, REFUSED
@@ -52,16 +52,16 @@ class Outlook:
     Notes
     -----
     A page is crawled when its crawl value V(τ, n) reaches the threshold Λ, τ seconds and n ChangeSignals after its last
-    crawl. V never falls while a page waits, so it still waits at τ if and only if V(τ, N(τ)) < Λ. With signals coming
-    at random, γ a second, one cycle takes C = ∫ P(V(τ, N(τ)) < Λ) dτ seconds on average, and its copy is fresh for
-    F = ∫ E[exp(-α τ - κ N(τ)); V(τ, N(τ)) < Λ] dτ of them, the expectation being over the rates α that are still
-    possible, too. The page is crawled 1/C times a second, and F/C is its freshness: the renewal argument by which the
-    noisy-signals paper derives Lemma 4, without knowing the rates. Both integrals are sums over cells (τ, n), and
+    crawl. V never falls while a page waits, so it still waits at τ if and only if V(τ, N(τ)) < Λ. Signals come at
+    random, γ a second. So one cycle takes C = ∫ P(V(τ, N(τ)) < Λ) dτ seconds on average. The copy is fresh for
+    F = ∫ E[exp(-α τ - κ N(τ)); V(τ, N(τ)) < Λ] dτ of them; the expectation is also over the rates α that are still
+    possible. The page is crawled 1/C times a second, and F/C is its freshness. This is the renewal argument of Lemma 4
+    in the noisy-signals paper, without knowing the rates. Both integrals are sums over cells (τ, n), and
     sorting the cells by value gives them for all thresholds at once.
 
     A change at τ that nobody announces is seen within X if V(τ + X, N(τ)) ≥ Λ, and an announced one if V(τ + X, N(τ) +
     1) ≥ Λ. Announcements in the X seconds after it are left out, so in truth a few more are seen in time. Changes come
-    evenly in time: of those of a cycle, C - ∫ P(V(τ + X, N(τ)) < Λ) dτ by their rate.
+    evenly in time. So C - ∫ P(V(τ + X, N(τ)) < Λ) dτ times their rate are seen in time in a cycle.
 
     Pages without a copy count as if they had one: first copies have a share of the slots of their own. The present
     knowledge stays: a crawl that goes on learning does a little better, and announcements within `signal_delay` of a
@@ -132,7 +132,7 @@ class Outlook:
         return float(self._wanted[0])
 
     def freshness(self, bandwidth: float) -> float:
-        """Return the freshness that a bandwidth gives, 0 to 1; more than can be put to use changes nothing."""
+        """Return the freshness that a bandwidth gives, 0 to 1; it stays the same above the largest useful bandwidth."""
         wanted, fresh = self.curve
         if bandwidth < wanted[0]:
             # The longest crawl interval asks for more than there is, so the page that has waited longest goes first.
@@ -146,17 +146,17 @@ class Outlook:
     def bandwidth(self, freshness: float) -> float:
         """Return the least bandwidth that gives a freshness, crawls per second; inf where none does."""
         in_turn = self._fresh_in_turn[::-1] / self._importance
-        slowest = self._pages / max(np.interp(freshness, in_turn, self._edges[::-1]), SMALLEST)
+        slowest = self._pages / max(np.interp(freshness, in_turn, self._edges[::-1]), float_info.min)
         return self._least(self.curve[1], freshness, slowest)
 
     def _least(self, reached: FloatArray, aim: float, in_turn: float) -> float:
-        """Return the least bandwidth on the curve that reaches something, or less where pages in turn do."""
+        """Return the least bandwidth on the curve that reaches an aim, or less where pages in turn reach it."""
         wanted, reached = self._wanted[::-1], np.maximum.accumulate(reached)
         if aim > reached[-1]:
             return float(np.inf)
         at = int(reached.searchsorted(aim))
         if at == 0:
-            # Below what the longest interval asks for: see `freshness`.
+            # The bandwidth is below what the longest interval needs: see `freshness`.
             return float(min(wanted[0], in_turn))
         share = (aim - reached[at - 1]) / (reached[at] - reached[at - 1])
         return float(wanted[at - 1] + share * (wanted[at] - wanted[at - 1]))
@@ -203,7 +203,7 @@ class _Cells:
                 then = planner.crawl_values.supposing(pages[rows], -later, counts + further, 0.0)
                 then[later < shortest[rows]] = 0.0
                 self._then.append(then)
-        # The mean of (1 - exp(-α τ))/α: how long a copy is fresh until a time, if nothing were announced.
+        # The mean of (1 - exp(-α τ))/α: how long a copy is fresh in the first τ seconds, if nothing is announced.
         halves = np.interp(np.arange(2 * edges.size - 1) / 2, np.arange(edges.size), edges)
         fresh_until = weights @ (-np.expm1(-np.outer(rates, halves)) / rates[:, np.newaxis])
         each, later = np.diff(fresh_until[:, ::2]), fresh_until[:, 2::2] - fresh_until[:, 1::2]
@@ -269,7 +269,7 @@ def counts_at_random(mean: FloatArray, least_probability: float = 1e-5) -> tuple
     counts = np.tile(np.arange(MOST_COUNTED + 1.0), (mean.size, 1))
     few = np.minimum(mean, _FEW)[:, np.newaxis]
     factorials = np.cumsum(np.log(np.maximum(np.arange(MOST_COUNTED + 1.0), 1.0)))
-    probability = np.exp(counts * np.log(np.maximum(few, SMALLEST)) - few - factorials)
+    probability = np.exp(counts * np.log(np.maximum(few, float_info.min)) - few - factorials)
     probability[probability <= least_probability] = 0.0
     many = mean > _FEW
     nodes, weights = np.polynomial.hermite_e.hermegauss(5)

@@ -170,7 +170,7 @@ def corrupted(history: History, share: float, noise: FloatArray) -> History:
 
     Notes
     -----
-    (1 - p) x + p ξ for both; section 6.7 prints ξ for p ξ where it comes to recall, which would exceed 1.
+    (1 - p) x + p ξ for both. For recall, section 6.7 prints ξ instead of p ξ, with which it would exceed 1.
     """
     change_rate, recall, false = known(history)
     true = recall * change_rate

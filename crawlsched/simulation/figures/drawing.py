@@ -51,7 +51,7 @@ class Panel:
         for quantity, style in self.styles.items():
             series: dict[str, list[Row]] = {}
             for row in table.some(quantity, **self.where):
-                # What is black stands for all lines at once.
+                # Black marks are the same for all lines, so they need no label of a line.
                 words = [] if style.startswith("k") else [str(table.label(row, name)) for name in self.lines]
                 series.setdefault(", ".join(words if len(self.styles) == 1 else [quantity, *words]), []).append(row)
             for name, rows in series.items():

@@ -12,12 +12,12 @@ from datetime import timedelta
 from functools import cache
 from math import comb
 from pathlib import Path
+from sys import float_info
 from typing import Any
 
 import numpy as np
 
 from crawlsched.columns.array_types import BoolArray, FloatArray, IndexArray
-from crawlsched.columns.numerics import SMALLEST
 from crawlsched.estimators import BiasReduced, LastModified, Naive
 from crawlsched.estimators.estimator import Estimator
 from crawlsched.estimators.posterior import DAY
@@ -39,7 +39,7 @@ _SIMULATION = Settings(repetitions=20, pages=(500,))
 
 
 def _last_modified_moments(ratio: float, n: int, corrected: bool = True) -> tuple[float, float]:
-    """Return mean and deviation of the estimates from dates of last changes after n visits, `ratio` changes apart.
+    """Return mean and deviation of estimates from dates of last changes: n visits, `ratio` changes between two.
 
     The estimate is X'/T (Figure 13), or X/T (Figure 10) if not `corrected`. The deviation is infinite for n = 2.
 
@@ -181,7 +181,7 @@ def _computed(rows: Callable[[Settings], Iterator[Row]]) -> Run:
 
 WITHOUT_DATES, WITH_DATES = "r̂_e", "r̂_t"
 _COMPARED = tuple(float(r) for r in (0.1, 0.2, 0.5, 1, 2, 3, 4, 5, 6, 7, 10))
-#: Visits at each r that leave the estimate without dates less than 5 % of bias; 160 and 500 are the paper's.
+#: By r, the visits after which the estimate without dates has less than 5 % of bias; 160 and 500 are the paper's.
 ENOUGH = {0.1: 50, 0.2: 50, 0.5: 50, 1.0: 50, 2.0: 50, 3.0: 50, 4.0: 80, 5.0: 160, 6.0: 500}
 
 
@@ -221,7 +221,7 @@ def _panel(quantity: str, x: str = "r", lines: tuple[str, ...] = ("estimator", "
 
 
 def _dated(number: int, title: str, name: str, visits: Sequence[int], quantity: str) -> Figure:
-    """Return a figure of estimates from dates; simulated are more than two visits, few ones at three points."""
+    """Return a figure of estimates from dates. Curves of more than a few visits are simulated, too, at three points."""
     curves = [(name, n) for n in visits]
     checked = _points([(name, n) for n in visits if n >= (3 if visits[0] < 5 else 10)], (0.1, 1.0, 5.0))
     words = {"n": ", ".join(map(str, visits))}
@@ -319,7 +319,7 @@ def _banks(visited: BoolArray, interval: float) -> dict[str, Estimator]:
 
 
 def _gamma(shapes: Sequence[float], n_visits: int, settled: int) -> Figure:
-    """Return the figure of pages that change once a second on average, `settled` seconds before the first visit on."""
+    """Return the figure of pages that change once a second on average, from `settled` seconds before visits."""
 
     def measure(settings: Settings, shape: float, rng: np.random.Generator, repetition: int) -> Numbers:
         end = settled + n_visits
@@ -448,7 +448,7 @@ def _by_policy(n_weeks: int, n_first: int, rate: Distribution, rate_words: str) 
         early = np.diff(seen[:, : first + 1 : _WEEK], axis=1) > 0
         for name, bank in _banks(early, float(_WEEK)).items():
             wanted = np.sqrt(np.asarray(bank.change_rate()))
-            frequency = wanted * (n_pages / _WEEK / max(wanted.sum(), SMALLEST))
+            frequency = wanted * (n_pages / _WEEK / max(wanted.sum(), float_info.min))
             found[name] = float(early.sum()) + _detected(seen, frequency, first)
         numbers: Numbers = {}
         for name, changes in found.items():

@@ -265,7 +265,7 @@ def _visit(traces: list[FloatArray], settings: Settings, crawl_rate: float, case
 
 
 def _edited_page(n_changes: int, edit_rate: float, crawl_rates: tuple[float, float]) -> Figure:
-    """Return the figure of a page that was edited so many times, so often an hour, and is visited often or seldom."""
+    """Return the figure of a page with `n_changes` edits, `edit_rate` an hour, that is visited often or seldom."""
 
     def run(settings: Settings, progress: Progress) -> Table:
         traces, change_rate = _traces(settings, n_changes, edit_rate)

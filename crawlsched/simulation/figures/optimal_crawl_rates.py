@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from sys import float_info
 
 import numpy as np
 
 from crawlsched.bandwidth import poisson_crawl_rates
 from crawlsched.columns.array_types import FloatArray
-from crawlsched.columns.numerics import SMALLEST
 from crawlsched.simulation.figures.drawing import Panel, drawn
 from crawlsched.simulation.figures.figure import Figure, Numbers, Row, Settings, repeated
 from crawlsched.simulation.figures.online_estimators import (
@@ -55,7 +55,7 @@ def _mean_freshness(rates: FloatArray, change_rate: FloatArray, importance: Floa
     0.25
     """
     weights = np.broadcast_to(importance, rates.shape)
-    fresh = rates / np.maximum(rates + change_rate, SMALLEST)
+    fresh = rates / np.maximum(rates + change_rate, float_info.min)
     return float((weights * fresh).sum() / weights.sum())
 
 

@@ -147,7 +147,7 @@ def _withheld(seen: Vitals) -> Html | None:
 
 
 def collections(watched: Sequence[tuple[str, str, Store]]) -> Html:
-    """Return the middle of the page, from name, path of the views, and store of each."""
+    """Return the middle of the page; each collection is given by its name, the path of its views, and its store."""
     rows = [_row(name, path, store) for name, path, store in watched]
     note = tag("p", "Budget and changes are those of the last hour.", class_="faint")
     headings = [("collection", ""), ("expected to be fresh", ""), ("pages", "r"), ("bandwidth", "r w")]

@@ -19,7 +19,7 @@ CALLS = [
         "frontier.filing.Filing": "release_host",
         "frontier.frontier.Frontier": "waits_for_host next_event pick peek",
         "slot_clock.SlotClock": "take",
-        "crawl.commands": "pending",
+        "jobs.commands": "pending",
         "crawl.unsaved.Unsaved": "take observation page",
         "crawl.collection.Collection": "facts_of flush read_ahead put_facts must_wait",
         "crawl.side_thread.Aside": "collect",

@@ -46,7 +46,7 @@ def test_links_become_pages_and_the_rest_is_crawled_once(site, project: Project)
     assert set(crawl.outcomes()) == {site.url(path) for path in ("/", "/linked", "/important", "/by-meta")}
     assert len(site.visits("/linked")) >= 3
     assert len(site.visits("/untracked")) == len(site.visits("/not-data")) == 1
-    assert crawl.log.count("is crawled once and not kept fresh (this is said once of each callback)") == 1
+    assert crawl.log.count("is crawled once and not kept fresh (this is logged once a callback)") == 1
     # The second link to /linked is known already.
     assert crawl.stats["crawlsched/known"] == 1
 

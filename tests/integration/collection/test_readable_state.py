@@ -198,18 +198,13 @@ def test_a_crawl_goes_on_as_if_it_had_never_ended(sqlite_url, killed, name, how)
     assert [row["change_rate"] for row in kept] == alone.change_rate(np.arange(N_PAGES)).tolist()
 
 
-def test_another_estimator_learns_from_the_visits_that_are_kept(database_url):
-    """Nothing is lost by a change of CRAWLSCHED_ESTIMATOR but what is older than the observations."""
-    visits = history()
-    collection = opened(database_url, START)
+def test_another_estimator_begins_anew_and_says_so(sqlite_url, caplog):
+    """By default no estimator costs anything; one that finds pages without its rows names `crawlsched db refit`."""
+    collection = opened(sqlite_url, START)
     collection.add_pages(PAGES, START)
-    go_on(collection, visits)
-    now = visits[-1][0]
+    go_on(collection, history())
+    now = history()[-1][0]
     collection.close(now)
-    # By default none costs anything.
-    assert rows(database_url, "SELECT count(*) AS n FROM pages WHERE estimator_state IS NOT NULL")[0]["n"] == 0
-    for name in POINT_ESTIMATORS:
-        alone = alone_with(visits, name)
-        collection = opened(database_url, now, estimator=name)
-        assert states(collection) == alone.packed(np.arange(N_PAGES))
-        collection.close(now)
+    assert rows(sqlite_url, "SELECT count(*) AS n FROM pages WHERE estimator_state IS NOT NULL")[0]["n"] == 0
+    opened(sqlite_url, now, estimator="naive").close(now)
+    assert "4 pages are new to this CRAWLSCHED_ESTIMATOR; `crawlsched db refit`" in caplog.text

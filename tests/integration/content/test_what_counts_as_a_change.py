@@ -158,7 +158,7 @@ def test_what_is_cut_short_is_delivered_once_and_counts_as_nothing(site, tmp_pat
 
     urls = [site.page(path, answer) for path in CUT]
     project = Project(tmp_path, spider(urls, PARSE, also=STOPS), bandwidth="5/s", seconds=16)
-    crawl = project.run(DOWNLOAD_FAIL_ON_DATALOSS=False)
+    crawl = project.run(DOWNLOAD_FAIL_ON_DATALOSS=False, CRAWLSCHED_ERROR_INTERVAL=2)
     items = Counter((item["path"], item["is_cut"]) for item in crawl.items)
     first, other = {("/first", True): 1, ("/first", False): 1}, {("/later", False): 1}
     assert items == {**first, **other, ("/every", True): 1, ("topped", True): 1}

@@ -102,7 +102,7 @@ def processes():
 
 @pytest.fixture
 def small_parts(monkeypatch):
-    monkeypatch.setattr(module, "_PAGES", 7)
+    monkeypatch.setattr(module, "ROWS_AT_ONCE", 7)
 
 
 @pytest.mark.parametrize("more", [{}, {"estimator": "last_modified"}, {"estimator": "naive"}])

@@ -41,6 +41,7 @@ class Crawl:
         self.processes = [stack.enter_context(process(shared)) for shared in (self.far, self.near)]
         self.made: dict[int, list[tuple[float, int, int]]] = {0: [], 1: []}
         self.lost = Counter[str]()
+        self.beat_at = [0.0, 0.0]
         for host in HOSTS:
             for page in range(PAGES_PER_HOST):
                 ask(self.processes[0], f"http://{host}/{page}")
@@ -79,6 +80,9 @@ class Crawl:
         for number, refresher in enumerate(self.processes):
             now = refresher.clock()
             refresher.sharing.look(now)
+            if now > self.beat_at[number] + 1.0:
+                self.beat_at[number] = now
+                refresher.heartbeat(now)
             refresher.long_work.go_on(0.002)
             refresher.flush(now)
             if refresher.rate.rests or not refresher.rate.slots.is_due(now) or refresher.must_wait(now):

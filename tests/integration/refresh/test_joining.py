@@ -108,7 +108,7 @@ def test_a_collection_of_one_process_has_no_shards(database, shared, tmp_path):
     """It says so, and how to make one that has; of a single shard there is no table."""
     Store.open(database.text, "alone").close()
     said = run_here(tmp_path, "db", "shards", "--database", database.text, "--collection", "alone").stdout
-    assert said == "alone: no shards; one process crawls it (CRAWLSCHED_SHARDS makes one that several share)\n"
+    assert said == "alone: no shards; one process crawls it (CRAWLSCHED_SHARDS lets several share it)\n"
     named = "--collection", shared.name, "--shard", "1"
     refused = run_here(tmp_path, "db", "shards", "--database", database.text, *named)
     assert refused.returncode == 1

@@ -4,7 +4,6 @@ import json
 import logging
 import random
 from pathlib import Path
-from time import process_time
 
 import pytest
 from hypothesis import given
@@ -13,7 +12,6 @@ from lxml import etree
 from lxml.cssselect import CSSSelector
 
 from crawlsched.change_detection import Recipe, recipe
-from crawlsched.change_detection.content_kind import Body
 from crawlsched.change_detection.fingerprint import Fingerprint
 from crawlsched.change_detection.html_scan import normalised
 from crawlsched.change_detection.selectors import LinearTranslator, PageParts
@@ -375,62 +373,14 @@ def test_hostile_bodies_neither_raise_nor_go_on_for_ever(name: str, content_type
         assert (fingerprint.recipe, len(fingerprint.digest)) == (r.id, 16)
 
 
-DENSE_STARTS = {
-    "cells": b"<table>" + b"<td>" * 30_000,
-    "texts": b"".join(b"<i alt=%d>" % number for number in range(12_000)),
-    "paragraphs": b"".join(b"<p>%d" % number for number in range(9_000)),
-}
+DENSE = [line.split("   ") for line in (Path(__file__).parent / "dense.txt").read_text().splitlines()[1:]]
 
 
-@pytest.mark.parametrize("start", DENSE_STARTS)
-@pytest.mark.parametrize(
-    ("one", "two"),
-    [
-        (b"<p>five", b"<p>six"),
-        (b"<p>5 < 6 euros<p>", b"<p>5 < 7 euros<p>"),
-        (b"<img alt='a > b'>", b"<img alt='c > b'>"),
-        (b"<td class='seat free'>", b"<td class='seat taken'>"),
-        (b"<meta itemprop=price content=5>", b"<meta itemprop=price content=6>"),
-        (b"<button disabled>", b"<button>"),
-        (b"<s>5</s>", b"<i>5</i>"),
-        (b"<iframe srcdoc='<p>a'></iframe>", b"<iframe srcdoc='<p>b'></iframe>"),
-        (b"<template shadowrootmode=open>a</template>", b"<template shadowrootmode=open>b</template>"),
-        (b"<script type=application/json>[5]</script>", b"<script type=application/json>[6]</script>"),
-    ],
-)
-def test_what_a_reader_sees_behind_too_many_tags_is_not_lost(start: str, one: bytes, two: bytes) -> None:
-    """The text as a whole, and what its tags and scripts say."""
-    assert not same(BLOCKS, DENSE_STARTS[start] + one, DENSE_STARTS[start] + two)
-
-
-@pytest.mark.parametrize(
-    ("one", "two"),
-    [
-        (b"<b data-seed=5>", b"<b data-seed=6>"),
-        (b"<a href=/1?sid=5>x</a>", b"<a href=/1?sid=6>x</a>"),
-        (b"<input type=hidden value=5>", b"<input type=hidden value=6>"),
-        (b"<!-- 5 -->", b"<!-- 6 -->"),
-        (b"<style>a{b:5}</style>", b"<style>a{b:6}</style>"),
-        (b"<script>go(5)</script>", b"<script>go(6)</script>"),
-        (b"<noscript>5</noscript>", b"<noscript>6</noscript>"),
-    ],
-)
-def test_what_no_reader_sees_does_not_count_behind_too_many_tags(one: bytes, two: bytes) -> None:
-    """As long as no more than 4,096 different tags stand there."""
-    assert same(BLOCKS, DENSE_STARTS["cells"] + one, DENSE_STARTS["cells"] + two)
-
-
-@pytest.mark.parametrize(
-    "unit",
-    [b"<td>", b"<p>", b"<img alt=%d>", b"<option value=%d>", b"<b class=k%d>x</b>", b"<b></i>", b"<b %d>", b"{},"],
-)
-def test_dense_bodies_are_read_within_a_hundred_microseconds_a_kilobyte(unit: bytes) -> None:
-    """1 MB of small tags; five times as much is allowed here, since other work slows this machine."""
-    n = 1_000_000 // len(unit)
-    body = b"".join(unit % number for number in range(n)) if b"%" in unit else unit * n
-    began = process_time()
-    BLOCKS.content(Body(body, HTML, None, ""))
-    assert process_time() - began < 0.5
+@pytest.mark.parametrize(("one", "sign", "two"), DENSE)
+def test_what_a_reader_sees_behind_too_many_tags_is_not_lost(one: str, sign: str, two: str) -> None:
+    """The text counts as a whole, and what its tags and scripts say; what no reader sees does not."""
+    for cells in ("<td>" * 30_000, "".join(f"<td>{number}" for number in range(9_000))):
+        assert same(BLOCKS, f"<table>{cells}{one}", f"<table>{cells}{two}") == (sign == "===")
 
 
 def test_changes_in_hostile_bodies_are_seen() -> None:

@@ -1,4 +1,4 @@
-"""Withheld: what does not reach the spider is counted, and said once of each host and reason."""
+"""Withheld: what does not reach the spider is counted, and logged once for each host and reason."""
 
 import logging
 

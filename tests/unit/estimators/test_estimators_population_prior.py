@@ -15,9 +15,9 @@ def population(rng, shares, n, visits=10, dtype=np.float64):
     """A posterior of n pages whose rates follow `shares` over RATES, visited at random intervals."""
     rates = RATES[rng.choice(RATES.size, size=n, p=shares)]
     posterior = Posterior(n, RATES, dtype=dtype)
-    for _ in range(visits):
+    for number in range(visits):
         elapsed = 10.0 ** rng.uniform(3, 7, n)
-        posterior.update(np.arange(n), elapsed, rng.random(n) < -np.expm1(-rates * elapsed))
+        posterior.update(np.arange(n), elapsed, rng.random(n) < -np.expm1(-rates * elapsed), n_updates=number)
     return posterior
 
 
@@ -71,9 +71,9 @@ def test_each_group_may_have_its_own_parent():
 
 
 def test_compact_rows_and_many_slices_give_the_same():
-    """Rows of uint16 and of float64, in one slice or in several, differ by rounding only."""
+    """Rows of uint8 and of float64, in one slice or in several, differ by rounding only."""
     two_humps = np.where(np.arange(16) == 3, 0.7, np.where(np.arange(16) == 11, 0.3, 0.0))
-    posterior = population(np.random.default_rng(4), two_humps, 20_000, visits=3, dtype=np.uint16)
+    posterior = population(np.random.default_rng(4), two_humps, 20_000, visits=3, dtype=np.uint8)
     stored, nats = posterior.codes(20_000), posterior.log_likelihood()
     found = learn_prior(stored, iterations=5)
     assert found == pytest.approx(learn_prior(nats, iterations=5), rel=1e-9)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from crawlsched.crawl.loading import planner_for
 from crawlsched.estimators.learned_rates import POINT_ESTIMATORS, LearnedRates
+from crawlsched.planner.from_settings import planner_for
 from crawlsched.settings import Settings
 from crawlsched.simulation.history import History
 from crawlsched.simulation.replaying import replay

@@ -8,14 +8,7 @@ import pytest
 
 from crawlsched.bandwidth import refresh_rates
 from crawlsched.simulation import replay
-from crawlsched.simulation.figures import (
-    Row,
-    Settings,
-    Table,
-    accuracy,
-    crawl_rates,
-    repeated,
-)
+from crawlsched.simulation.figures import Row, Settings, Table, accuracy, crawl_rates, repeated
 from crawlsched.simulation.figures.instances import Instances, baseline, optimal_rates
 
 

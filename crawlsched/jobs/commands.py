@@ -14,6 +14,7 @@ from crawlsched.crawl.collection import Collection, FoundPage
 from crawlsched.crawl.pings import announce, known_pages
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.shard import Shard
+from crawlsched.crawl.side_thread import STEP
 from crawlsched.crawl.sources import POLLED_KINDS
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.pages.marks import RECRAWL
@@ -29,11 +30,6 @@ __all__ = ["obey_pending", "obey_waiting"]
 _Answer = Callable[[dict[str, Any]], None]
 
 logger = logging.getLogger(__name__)
-
-_LONGEST_DRAIN = 30.0
-_ASKED_AT_ONCE = 64
-# A page that comes in takes some 50 microseconds.
-_IMPORTED_AT_ONCE = 16
 
 
 def obey_pending(refresher: Refresher, shard: Shard) -> None:
@@ -78,7 +74,8 @@ def _obey(refresher: Refresher, shard: Shard, commands: Iterable[Command]) -> No
 
 
 def _answer(refresher: Refresher, shard: Shard, command: int, result: dict[str, Any]) -> None:
-    refresher.collection.unsaved.command(shard, command, result, refresher.clock())
+    now = refresher.clock()
+    refresher.collection.unsaved.of_shard(shard.number, now).finished[command] = now, result
 
 
 def _bandwidth(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answer: _Answer) -> None:
@@ -120,8 +117,8 @@ def _recrawl_all(refresher: Refresher, shard: Shard, arguments: dict[str, Any], 
         refresher.long_work.add(steps(_here(collection, shard, numbers)))
 
     def steps(pages: NDArray[np.intp]) -> Iterator[None]:
-        for start in range(0, pages.size, _ASKED_AT_ONCE):
-            some = [page for page in pages[start : start + _ASKED_AT_ONCE].tolist() if collection.knows(page)]
+        for start in range(0, pages.size, STEP):
+            some = [page for page in pages[start : start + STEP].tolist() if collection.knows(page)]
             _ask_again(refresher, np.array(some, np.intp), refresher.clock())
             yield
         answer({"pages": int(pages.size), "unknown": []})
@@ -140,8 +137,8 @@ def _import(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answe
     counts = dict.fromkeys(("new", "weighed", "forgotten", "too_many"), 0)
 
     def steps() -> Iterator[None]:
-        for start in range(0, len(named), _IMPORTED_AT_ONCE):
-            some = [_found(refresher, *one) for one in named[start : start + _IMPORTED_AT_ONCE]]
+        for start in range(0, len(named), STEP):
+            some = [_found(refresher, *one) for one in named[start : start + STEP]]
             for name, n in refresher.admission.named(some, refresher.clock()).items():
                 counts[name] += n
             yield
@@ -210,7 +207,7 @@ def _forget(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answe
 
     def delete() -> NDArray[np.int64]:
         # Rows written for a page after it is gone would stay under its number.
-        collection.write_behind.drain(_LONGEST_DRAIN)
+        collection.write_behind.drain()
         return store.forgetting.forget(kind, value, began_at)
 
     def deleted(numbers: NDArray[np.int64]) -> None:

@@ -2,16 +2,13 @@
 
 import csv
 import gzip
-import io
 import math
-import sys
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple, TextIO, cast
 
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.settings.values import read_date
@@ -24,8 +21,6 @@ _CHANGED = {
     **dict.fromkeys(("0", "false", "no", "unchanged"), 0),
     "": -1,
 }
-# Wrong lines beyond this number are only counted.
-_KEPT = 1_000
 
 
 class UrlLine(NamedTuple):
@@ -49,52 +44,41 @@ class UrlLines:
         Those of them that were left out.
     """
 
-    def __init__(self, path: Path, now: float) -> None:
+    def __init__(self, path: Path, now: float, most_wrong: int = 1_000) -> None:
         self.path, self._now = path, now
         self.name = "standard input" if str(path) == "-" else str(path)
         self.columns: tuple[str, ...] = ("url",)  # those that the file has and that count
         self.ignored: tuple[str, ...] = ()  # its other columns
         self.n = self.n_wrong = 0
-        self.wrong: list[tuple[int, str]] = []  # number and fault of the first thousand of these
-        self._raw: io.FileIO | None = None
+        self.wrong: list[tuple[int, str]] = []  # number and fault of the first `most_wrong` of these
+        self._most_wrong = most_wrong
 
     @property
     def has_visits(self) -> bool:
         """Whether the lines tell of visits."""
         return "time" in self.columns
 
-    @property
-    def read(self) -> tuple[int, int | None]:
-        """The bytes read so far, and all there are (None: not known)."""
-        if self._raw is None or not self._raw.seekable():
-            return 0, None
-        return self._raw.tell(), self.path.stat().st_size
-
     def leave_out(self, fault: str) -> None:
         """Note that the line read last is wrong."""
         self.n_wrong += 1
-        if len(self.wrong) < _KEPT:
+        if len(self.wrong) < self._most_wrong:
             self.wrong.append((self.n, fault))
 
     def __iter__(self) -> Iterator[UrlLine]:
         """Give the lines that are right."""
         try:
-            with ExitStack() as opened:
-                yield from self._lines(self._opened(opened))
+            with self._opened() as file:
+                yield from self._lines(file)
         except (OSError, EOFError, zlib.error) as error:
             raise CrawlschedError(f"{self.name} cannot be read: {error}.") from error
 
-    def _opened(self, opened: ExitStack) -> IO[str]:
-        is_standard_input = str(self.path) == "-"
-        self._raw = io.FileIO(sys.stdin.fileno(), closefd=False) if is_standard_input else io.FileIO(self.path)
-        file: Any = opened.enter_context(io.BufferedReader(self._raw))
-        if self.path.suffix == ".gz":
-            file = opened.enter_context(gzip.GzipFile(fileobj=file))
+    def _opened(self) -> TextIO:
+        path = Path("/dev/stdin") if str(self.path) == "-" else self.path
+        opened = gzip.open if self.path.suffix == ".gz" else open
         # What is not UTF-8 is found line by line, and does not end the reading.
-        text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="")
-        return opened.enter_context(text)
+        return cast("TextIO", opened(path, "rt", encoding="utf-8-sig", errors="surrogateescape", newline=""))
 
-    def _lines(self, file: IO[str]) -> Iterator[UrlLine]:
+    def _lines(self, file: TextIO) -> Iterator[UrlLine]:
         for text in file:
             self.n += 1
             names = [name.strip().lower() for name in next(csv.reader([text]), [])] if self.n == 1 else []
@@ -126,24 +110,23 @@ class UrlLines:
         else:
             yield line
 
-    def _rows(self, file: IO[str], names: Sequence[str]) -> Iterator[UrlLine]:
+    def _rows(self, file: TextIO, names: Sequence[str]) -> Iterator[UrlLine]:
         rows = csv.reader(file)
         places = {name: names.index(name) for name in self.columns}
         while True:
-            row, fault = None, ""
             try:
                 row = next(rows, None)
             except csv.Error as error:
-                fault = f"it cannot be read as CSV ({error})"
-            self.n = rows.line_num + 1
-            if row is None and not fault:
+                self.n = rows.line_num + 1
+                self.leave_out(f"it cannot be read as CSV ({error})")
+                continue
+            if row is None:
                 return
-            if row and len(row) != len(names):
-                fault = f"it has {len(row)} fields, and the first line has {len(names)}"
-            if fault:
-                self.leave_out(fault)
-            elif row:
+            self.n = rows.line_num + 1
+            if len(row) == len(names):
                 yield from self._read({name: row[at] for name, at in places.items()})
+            elif row:
+                self.leave_out(f"it has {len(row)} fields, and the first line has {len(names)}")
 
 
 def _url(text: str) -> str:

@@ -1,0 +1,44 @@
+"""From settings: the planner that they ask for."""
+
+from __future__ import annotations
+
+from math import inf
+
+from crawlsched.estimators import LearnedRates
+from crawlsched.frontier.new_pages import DiscoveryShare
+from crawlsched.planner.knowledge import DAY
+from crawlsched.planner.planner import Planner
+from crawlsched.planner.starvation import MAX_CRAWL_ROUNDS
+from crawlsched.settings import Settings
+from crawlsched.settings.page_rules import PageRule
+
+__all__ = ["planner_for"]
+
+# A collection without a copy has nothing to keep fresh: all slots of these seconds may go to first copies.
+_BEGINNING = 15.0
+
+
+def planner_for(
+    settings: Settings, *, picks: bool = True, max_crawl_rounds: float | None = MAX_CRAWL_ROUNDS
+) -> Planner:
+    """Return the planner that these settings ask for, without pages; one that `picks` or is only asked."""
+    name, parameters = settings.estimator
+    learned = None
+    if name != "posterior":
+        # How often pages change is not known before the first plan: once in a day is a guess.
+        learned = LearnedRates(name, 0, 1.0 / DAY, dict(parameters))
+    # At once for all pages; the rule of a loaded page is known only when its URL has been read.
+    for_all = next((rule for rule in settings.pages if rule.where == "*"), PageRule("*"))
+    planner = Planner(
+        settings.bandwidth,
+        crawl_value=settings.crawl_value,
+        min_crawl_interval=for_all.min_interval or 0.0,
+        max_crawl_interval=for_all.max_interval,
+        interval_rules=[(rule.min_interval or 0.0, rule.max_interval or inf) for rule in settings.pages],
+        max_crawl_rounds=max_crawl_rounds,
+        error_interval=settings.error_interval,
+        learned=learned,
+        picks=picks,
+    )
+    planner.frontier.share = DiscoveryShare(settings.share_of_first_copies, _BEGINNING * settings.bandwidth)
+    return planner
