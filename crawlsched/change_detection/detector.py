@@ -69,7 +69,7 @@ class Detector(NamedTuple):
         if not left:
             needs_look = self._needs_look(seen.page, found, proved)
             return Finding(False, False, "", told, "noise", is_suspect=needs_look, changed_share=share)
-        finding = self._judged(seen, left, told, now)
+        finding = self._judged(seen, left, told, now, is_again=not learns)
         # A page that ends in the middle was cut, or another one was served.
         is_suspect = finding.is_suspect or (not is_one_page and len(given) > FEW)
         return finding._replace(changed_share=share, is_suspect=is_suspect)
@@ -83,11 +83,14 @@ class Detector(NamedTuple):
             needs_look = needs_look or (stands_still and is_restless) or not why.has_shown(page)
         return needs_look
 
-    def _judged(self, seen: PageBlocks, left: Sequence[Difference], told: tuple[str, ...], now: float) -> Finding:
+    def _judged(
+        self, seen: PageBlocks, left: Sequence[Difference], told: tuple[str, ...], now: float, *, is_again: bool
+    ) -> Finding:
         of_site = self.shared.of_site(seen, left, now)
         own = [one for one, is_of_site in zip(left, of_site, strict=True) if is_of_site is False]
         if not own:
-            if None in of_site:  # this page is the first to show it
+            # This page is the first to show it, or was put off, and may have been the first.
+            if None in of_site or is_again:
                 self._note(seen, left)
                 return Finding(True, False, "template", told)
             return Finding(False, False, "", (*told, "template: delivered with another page"), "template")

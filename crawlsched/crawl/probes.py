@@ -9,7 +9,7 @@ from math import inf
 from random import Random
 
 from crawlsched.change_detection.detector import Finding
-from crawlsched.change_detection.limits import FEW, SHARE_AGAIN
+from crawlsched.change_detection.limits import FEW
 from crawlsched.change_detection.template_noise import TemplateNoise
 from crawlsched.content.reading import Content
 
@@ -19,11 +19,26 @@ __all__ = ["APART", "Probe", "Probes"]
 #: After a whole second they missed a slot, and on fast sites one edit more in six fell between the fetches.
 APART = 0.95
 
-# Second fetches may exceed their share by this number, and this number may wait. Beyond it, where each page is a
-# template of its own, an apparent change is delivered without a second fetch.
-_AT_LEAST = 30
-# After this number of second fetches in a row without anything new, fewer and fewer are made.
-_QUIET = 5
+# Visits that look changed are all probed until this number of probes in a row brought nothing new.
+_QUIET_PROBES = 5
+# This share of the visits that find nothing but noise is probed, so that it can return.
+_SHARE_OF_NOISE = 0.02
+_SHARE_UNTIL_CONFIRMED = 0.1
+_CONFIRMED = 12
+_RETURNS = 5.0
+_MOST_WAITING = 50
+# Second fetches of judged visits: at most this share of the visits that could find a change, and this number more.
+_SHARE, _AT_LEAST = 0.04, 6
+# An announcement speaks for a change. Such visits of unknown templates are put off while fewer than this
+# share were: just after first copies all visits are of that kind, and each slot finds a change.
+_SHARE_IF_ANNOUNCED = 1 / 6
+# All second fetches, those of visits that are put off among them. Beyond this, where each page is a template of its
+# own, an apparent change is delivered without one. Where pages share a template, what is learned of it serves all of
+# them: there twice as many are made until it is confirmed.
+_SHARE_OF_ALL, _AT_LEAST_OF_ALL, _TIMES_IF_SHARED = 0.05, 30, 2
+# Until this number of visits, second fetches take slots from first copies only in step with visits to known pages, and
+# at most this many: otherwise each visit would deliver what differs every time.
+_ENOUGH_VISITS, _BESIDE_FIRST_COPIES = 1_000, 12
 
 
 @dataclass(slots=True, eq=False)
@@ -46,14 +61,13 @@ class Probes:
 
     Notes
     -----
-    A visit is put off where a second fetch has to decide, as `verdict` says. It is also put off where a page looks
-    changed and its template was probed fewer than three times; but not after an announcement, once there were 30 second
-    fetches. All other visits are judged at once, and some of them are probed nevertheless. These are visits that look
-    changed, until five in a row have shown nothing new, and fewer and fewer after that; and a twentieth of the visits
-    that find nothing but noise, so that it can return. They are 5 in a hundred visits at most, and 6 more. All second
-    fetches are 5 in a hundred visits at most, and 30 more, or twice as many where pages share a template that was
-    probed fewer than three times. At most half of them only confirm what is left out. Only visits of pages that were
-    seen before count.
+    A visit is put off where a second fetch has to tell, as `verdict` says. So is one where a page looks changed and its
+    template was probed fewer than three times; but not after an announcement, if there was a second fetch for each six
+    visits. The rest is judged at once, and some probed nevertheless: those that look changed until five in a row have
+    shown nothing new, and ever fewer after that; together 4 in a hundred visits and 6 more. All second fetches together
+    are at most 5 in a hundred visits, and 30 more; twice as many where pages share a template that was probed fewer
+    than twelve times. At most half of them only confirm what is left out. Visits are those of pages that were seen
+    before.
     """
 
     def __init__(
@@ -70,6 +84,7 @@ class Probes:
         self._enabled = enabled
         self._waiting: deque[Probe] = deque()
         self._not_again: set[int] = set()
+        self._n_visits = 0
         self._n_again = 0
         self.n_asked = 0
 
@@ -83,21 +98,17 @@ class Probes:
 
     def visited(self, *, is_again: bool) -> None:
         """Count a visit; `is_again`: its page was seen before, and so may look changed."""
+        self._n_visits += 1
         self._n_again += is_again
 
     @property
-    def _most(self) -> float:
-        """How many second fetches there may be by now."""
-        return _AT_LEAST + SHARE_AGAIN * self._n_again
-
     def _have_turn(self) -> bool:
-        """Whether there is room for a second fetch; during first copies, only in step with visits to known pages.
-
-        Without any, each visit would deliver what differs every time.
-        """
-        if not self._enabled or len(self._waiting) >= _AT_LEAST:
+        """Whether second fetches have room, and are worth as much as what goes out now."""
+        if not self._enabled or len(self._waiting) >= _MOST_WAITING:
             return False
-        return self.n_asked < self._n_again or not self._makes_first_copies()
+        if self._n_visits >= _ENOUGH_VISITS or not self._makes_first_copies():
+            return True
+        return self.n_asked < min(self._n_again, _BESIDE_FIRST_COPIES)
 
     def may_ask(self, page: int, host: int, noise: TemplateNoise | None) -> bool:
         """Whether a visit of a page of a host may be put off; `noise` is what is known of its template.
@@ -105,40 +116,44 @@ class Probes:
         A page whose probe was given up is judged without one the next time, so that pages of slow hosts are judged,
         too.
         """
-        is_to_learn = noise is not None and noise.n_probes < FEW and noise.is_shared
-        if not self._have_turn() or self.n_asked >= self._most * (1 + is_to_learn):
+        most = _AT_LEAST_OF_ALL + _SHARE_OF_ALL * self._n_again
+        if noise is not None and noise.n_probes < _CONFIRMED and noise.is_shared:
+            most *= _TIMES_IF_SHARED
+        if not self._have_turn or self.n_asked >= most:
             return False
         if page in self._not_again:
             self._not_again.discard(page)
             return False
         return self._has_room(host)
 
-    def _is_drawn(self, n_in_vain: int) -> bool:
-        """Decide whether it is worth another second fetch, after a number in a row that brought nothing new."""
-        return n_in_vain < _QUIET or self._rng.random() * (n_in_vain + 2) < 1.0
-
     def confirms_return(self, noise: TemplateNoise | None) -> bool:
         """Decide whether a page that shows former content again needs a second fetch.
 
         After n such confirmed pages of a template in a row, five or more, the share 5/(n + 1) is asked.
         """
-        return self._is_drawn(0 if noise is None else noise.n_returns)
+        n = 0 if noise is None else noise.n_returns
+        return self._rng.random() * (n + 1) < _RETURNS
 
     def knows(self, noise: TemplateNoise | None, *, announced: bool = False) -> bool:
         """Whether a change needs no second fetch: by what is known of a template, or after an announcement."""
-        return noise is None or noise.n_probes >= FEW or (announced and self.n_asked >= _AT_LEAST)
+        if noise is None or noise.n_probes >= FEW:
+            return True
+        return announced and self.n_asked >= _SHARE_IF_ANNOUNCED * self._n_again
 
     def is_wanted(self, host: int, finding: Finding, noise: TemplateNoise) -> bool:
         """Decide whether a visit that has been judged is worth a second fetch."""
-        if not self._have_turn() or not self._has_room(host):
+        if not self._have_turn or not self._has_room(host):
             return False
         if finding.reason == "noise" and finding.is_suspect:
-            return 2 * self.n_asked < self._most
-        if self.n_asked >= 2 * FEW + SHARE_AGAIN * self._n_again:
+            return 2 * self.n_asked < _AT_LEAST_OF_ALL + _SHARE_OF_ALL * self._n_again
+        if self.n_asked >= _AT_LEAST + _SHARE * self._n_again:
             return False
+        if finding.is_news:
+            return noise.n_quiet < _QUIET_PROBES or self._rng.random() * (noise.n_quiet + 2) < 1.0
         if finding.reason == "noise":
-            return self._rng.random() < SHARE_AGAIN
-        return finding.is_news and self._is_drawn(noise.n_quiet)
+            share = _SHARE_OF_NOISE if noise.n_probes >= _CONFIRMED else _SHARE_UNTIL_CONFIRMED
+            return self._rng.random() < share
+        return False
 
     def ask(self, probe: Probe) -> None:
         """Put a probe in line for a slot."""
