@@ -17,7 +17,7 @@ __all__ = ["POLLED_KINDS", "Sources"]
 #: Sources that are polled; the others (pings) come by themselves.
 POLLED_KINDS = ("sitemap", "robots")
 # All sources together take about this share of the bandwidth at most, and each waits for this share of a round.
-_SHARE = 1 / 20
+_SHARE = 1 / 6
 # When a source that nobody names any more is asked again: in the year 2255.
 _NEVER = 9e9
 

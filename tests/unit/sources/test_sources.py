@@ -29,17 +29,17 @@ def test_a_due_source_waits_once_and_goes_when_its_host_may_be_asked() -> None:
     assert sources.next_due(2.0, lambda source: True) is None
 
 
-def _waits(sources: Sources, number: int, news: Iterable[bool | None], n_pages: int = 1_200) -> list[float]:
+def _waits(sources: Sources, number: int, news: Iterable[bool | None], n_pages: int = 360) -> list[float]:
     """Poll a source at time 0, and return how long it waits each time; ten crawls a second."""
     polled = [sources.polled(number, 0.0, n_pages, 10.0, has_news=has_news) for has_news in news]
     return [row.next_poll_at or 0.0 for row in polled]
 
 
 def test_a_source_is_polled_sooner_while_it_brings_news_and_ever_more_rarely_while_it_does_not() -> None:
-    """From a twentieth of the bandwidth on; twice as late each time, at least each day; hours after an error."""
+    """From a sixth of the bandwidth on; twice as late each time, at least each day; hours after an error."""
     sources = Sources(3600.0)
     sources.add("sitemap", "http://a/s.xml", "a", now=0.0)
-    # Two polls in 6 seconds is a twentieth of a round and no sooner.
+    # A sixth of a round of 36 seconds, and no sooner.
     assert _waits(sources, 0, [False, *[True] * 3]) == [6.0] * 4
     assert sources.n_due(7.0) == 1
     assert _waits(sources, 0, [False] * 3 + [True]) == [12.0, 24.0, 48.0, 24.0]
@@ -61,16 +61,16 @@ def test_in_one_pass_a_source_is_polled_once() -> None:
     assert sources.n_due(0.0) == 1
 
 
-def test_all_sources_together_take_a_twentieth_of_the_bandwidth() -> None:
+def test_all_sources_together_take_a_sixth_of_the_bandwidth() -> None:
     """Those without news make room for those with."""
     sources = Sources(3600.0)
     for number in range(100):
         sources.add("sitemap", f"http://a/{number}.xml", "a", now=0.0)
         _waits(sources, number, [True], n_pages=10)
-    assert max(_waits(sources, number, [True] * 9, n_pages=10)[-1] for number in range(100)) > 100.0
+    assert max(_waits(sources, number, [True] * 9, n_pages=10)[-1] for number in range(100)) > 36.0
     for number in range(1, 100):
         _waits(sources, number, [False] * 20)
-    assert _waits(sources, 0, [True] * 9, n_pages=10)[-1] == pytest.approx(2.0, rel=0.5)
+    assert _waits(sources, 0, [True] * 9, n_pages=10)[-1] == pytest.approx(0.6, rel=0.5)
 
 
 def test_a_sitemap_whose_index_states_dates_waits_for_another_date() -> None:
