@@ -38,7 +38,7 @@ _STILL_JOINS = 0.75
 _GIVEN_AT_ONCE = 0.25
 #: The most rows that are handed over between two renewals, and taken in at once: a spider that begins with a million
 #: pages delays none.
-HANDED_OVER_AT_ONCE = 1_000
+HANDED_OVER_AT_ONCE = 2_000
 # A process whose crawling thread is silent for this time hangs, and leaves its shards to others.
 _LONGEST_SILENCE = 120.0
 # By this key of its status a member announces its end.

