@@ -42,7 +42,7 @@ class HubSubscriber:
         named = [
             (subscription_of(source), source)
             for source in self._refresher.sources
-            if source.kind in POLLED_KINDS and "websub" in source.quality
+            if source.kind in POLLED_KINDS and "hub" in source.quality
         ]
         for subscription, source in [each for each in named if each[0].is_due(now)][: self._at_once]:
             self._ask(subscription, source, now)

@@ -36,22 +36,22 @@ class Subscription:
 
 def subscription_of(source: Source) -> Subscription:
     """Return the subscription to a source; it is kept with what is known of the source."""
-    return Subscription(**source.quality.get("websub", {}))
+    return Subscription(**source.quality.get("hub", {}))
 
 
 def kept(quality: dict[str, Any], subscription: Subscription) -> dict[str, Any]:
     """Return the stored facts of a source, with its subscription."""
-    return {**quality, "websub": asdict(subscription)}
+    return {**quality, "hub": asdict(subscription)}
 
 
 def discovered(quality: dict[str, Any], hubs: Hubs, url: str) -> dict[str, Any]:
     """Return the stored facts of a source after it was read, with its hub, if it names one.
 
     >>> hubs = Hubs(["http://127.0.0.1/hub", "https://hub.example/"], None)
-    >>> discovered({}, hubs, "https://a.example/feed")["websub"]["hub"]
+    >>> discovered({}, hubs, "https://a.example/feed")["hub"]["hub"]
     'https://hub.example/'
     """
-    before = Subscription(**quality.get("websub", {}))
+    before = Subscription(**quality.get("hub", {}))
     hub = next((hub for hub in hubs.url if is_reachable_hub(hub, url)), None)
     topic = hubs.topic or url
     if (before.hub, before.topic) == (hub, topic) or (hub is None and before.hub is None):
