@@ -141,7 +141,8 @@ class Refresh:
             return
         refresher, sharing = self._refresher, self._refresher.sharing
         refresher.guard.give_up = lambda reason, sentence: end_loudly(self._crawler, reason, sentence)
-        self._every(_WORK_INTERVAL, "long work", refresher.long_work.go_on)
+        work = self._every(_WORK_INTERVAL, "long work", lambda: refresher.long_work.go_on() or work.stop())
+        refresher.long_work.begin = lambda: work.running or work.start(_WORK_INTERVAL, now=False)
         self._every(FLUSH_INTERVAL, "the timer of the flush", self._flush)
         self._every(LOOK_INTERVAL, "ending old visits", lambda: refresher.sweep(refresher.clock()))
         self._every(LOOK_INTERVAL, "the heartbeat", self._heartbeat)
@@ -166,7 +167,7 @@ class Refresh:
         INTERPRETER.begin()
         self._started.callback(INTERPRETER.end)
 
-    def _every(self, interval: float, what: str, function: Callable[[], object]) -> None:
+    def _every(self, interval: float, what: str, function: Callable[[], object]) -> Any:
         def guarded() -> None:
             if self._refresher.is_open:  # the scheduler closes the store before this extension stops its timers
                 self._refresher.guard.run(what, function)
@@ -174,6 +175,7 @@ class Refresh:
         timer = create_looping_call(guarded)
         timer.start(interval, now=False)
         self._started.callback(lambda: timer.running and timer.stop())
+        return timer
 
     def _once(self, seconds: float, function: Callable[[], None]) -> None:
         self._started.callback(call_later(seconds, function).cancel)
@@ -255,7 +257,9 @@ class Refresh:
     def _say_first_minute(self) -> None:
         refresher, stats = self._refresher, self._crawler.stats.get_stats()
         if refresher.is_open:
-            logger.info("%s", minute(stats, *refresher.known_pages(), refresher.collection.withheld.n_noted))
+            n_pages, n_copies = refresher.known_pages()
+            said = minute(stats, n_pages, n_copies, refresher.collection.withheld.n_noted)
+            logger.log(logging.INFO if n_pages else logging.WARNING, "%s", said)
 
     def _watch(self) -> None:
         """End a crawl that sends nothing although it could: silence is worse than an end."""

@@ -118,7 +118,9 @@ class LongWork:
     Examples
     --------
     >>> work = LongWork(clock=lambda: 0.0, is_open=lambda: True, has_room=lambda: True)
+    >>> work.begin = lambda: print("go_on has to be called from now on")
     >>> work.add(iter([None]))
+    go_on has to be called from now on
     >>> work.go_on(), work.has_work
     (False, False)
     """
@@ -128,6 +130,8 @@ class LongWork:
         self._is_open = is_open
         self._has_room = has_room
         self._pieces: deque[Iterator[None]] = deque()
+        #: Called when work comes in: `go_on` has to be called from then on.
+        self.begin: Callable[[], object] = lambda: None
 
     @property
     def has_work(self) -> bool:
@@ -138,6 +142,7 @@ class LongWork:
         """Take a piece of work in."""
         if self._is_open():
             self._pieces.append(steps)
+            self.begin()
 
     def go_on(self, seconds: float = SLICE) -> bool:
         """Work for about `seconds`, no faster than the store takes the results; return whether there is more."""
