@@ -101,10 +101,10 @@ class RobotsFiles:
             logger.info("%s answers with %d, and what it said before stays in force.", copy.url, response.status)
             return
         copy.max_age = _seconds(response)
-        if (digest := hash(response.body)) == copy.hash:
+        if (found := hash(response.body)) == copy.hash:
             return
         logger.info("%s has changed.", copy.url)
-        copy.hash = digest
+        copy.hash = found
         self._forbidding.discard(netloc)
         parser = load_object(self._crawler.settings["ROBOTSTXT_PARSER"]).from_crawler(self._crawler, response.body)
         put_robots(self._crawler, netloc, parser)

@@ -6,7 +6,7 @@ FEW = 3
 #: Contents that share less are of two pages: a log-in wall shares its frame with what is behind it.
 LEAST_SHARED = 0.3
 
-#: Second fetches, as a share of the visits that could find a change.
+#: Second fetches, and requests for a page that cannot exist, as a share of the visits that could find a change.
 SHARE_AGAIN = 0.05
 
 #: Places of a template, and edits of a site, that are remembered: some 200 bytes each.

@@ -20,8 +20,7 @@ _EDITED, _LEAST_NOISE = 0.1, 0.5
 _MOST_NOISE = 1.0 - 0.5 * _EDITED
 # If every visit finds an edit, the probability that it fell between the two fetches is the time between them, as a
 # share of that between visits. Where the share is larger, a page is visited as fast as it can be edited, and nothing
-# could be proved.
-# A page also contradicts noise if its fetches agree so often that chance would do so in a smaller share of cases.
+# could be proved. A page contradicts noise, too, if chance would make its fetches agree so often in a smaller share.
 _MOST_EDITED = 2.0 * _EDITED
 # It is noise beyond these odds, until an edit is as likely. Evidence beyond the highest, on either side, is dropped: a
 # place that stands still from now on is known for that after three to twelve fetches.

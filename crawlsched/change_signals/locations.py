@@ -239,6 +239,9 @@ def _with_ascii_host(url: str) -> str:
     return urlunsplit(parts._replace(netloc=netloc))
 
 
+_NUMBERS = int(np.iinfo(np.uint16).max)
+
+
 def part_of_site(url: str) -> str:
     """Return the first directory of a URL's path.
 
@@ -264,4 +267,4 @@ def part_number(url: str) -> int:
     (0, 23488)
     """
     part = part_of_site(url)
-    return 0 if part == "/" else crc32(part.encode("utf-8", "replace")) % np.iinfo(np.uint16).max + 1
+    return 0 if part == "/" else crc32(part.encode("utf-8", "replace")) % _NUMBERS + 1

@@ -179,7 +179,7 @@ class _Visits:
         self._digest.append(line.digest)
 
     def in_order(self) -> "Callable[[int, int], Iterable[PastVisit]]":
-        """Return what gives the visits of the pages from one place to before another, where they are counted anew."""
+        """Return a function of (start, stop): the visits of these pages, which are numbered from 0, in order."""
         import numpy as np
 
         columns = [np.array(column) for column in (self._place, self._time, self._changed, self._digest)]

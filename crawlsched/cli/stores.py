@@ -126,7 +126,7 @@ def leased(store: "Store", command: str) -> "Iterator[Lease]":
 
 
 def signs_of_life(lease: "Lease", every: float = 5.0) -> Callable[[], None]:
-    """Return what gives a sign of life, if the last one was so many seconds ago: it keeps crawls from starting."""
+    """Return a function that writes a heartbeat, at most one `every` seconds: while there are some no crawl starts."""
     beat_at = time.monotonic()
 
     def beat() -> None:

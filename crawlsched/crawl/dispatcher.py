@@ -51,12 +51,8 @@ class Dispatcher:
         """Read an empty page: the first reading takes ten times as long as the next, since it loads modules."""
         read_content(Body(b"<p>", "text/html", None, ""), self._recipes.of(""))
 
-    def next_page(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, PageFacts] | None:
-        """Return the page that is worth most among those whose host may be asked now, and begin its visit."""
-        return next(self.next_pages(now, host_free_at), None)
-
     def next_pages(self, now: float, host_free_at: Callable[[int, float], float]) -> Iterator[tuple[Visit, PageFacts]]:
-        """As `next_page`, and then the next ones, for who cannot send it; each is chosen when it is asked for."""
+        """Begin visits of the pages worth most whose hosts may be asked now; each is chosen when it is asked for."""
         one_pass, planner = self._one_pass, self._collection.planner
         for _ in range(_TRIES):
             if one_pass is not None and one_pass.is_full:

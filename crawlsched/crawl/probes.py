@@ -9,7 +9,7 @@ from math import inf
 from random import Random
 
 from crawlsched.change_detection.detector import Finding
-from crawlsched.change_detection.limits import FEW
+from crawlsched.change_detection.limits import FEW, SHARE_AGAIN
 from crawlsched.change_detection.template_noise import TemplateNoise
 from crawlsched.content.reading import Content
 
@@ -35,7 +35,7 @@ _SHARE_IF_ANNOUNCED = 1 / 6
 # All second fetches, those of visits that are put off among them. Beyond this, where each page is a template of its
 # own, an apparent change is delivered without one. Where pages share a template, what is learned of it serves all of
 # them: there twice as many are made until it is confirmed.
-_SHARE_OF_ALL, _AT_LEAST_OF_ALL, _TIMES_IF_SHARED = 0.05, 30, 2
+_AT_LEAST_OF_ALL, _TIMES_IF_SHARED = 30, 2
 # Until this number of visits, second fetches take slots from first copies only in step with visits to known pages, and
 # at most this many: otherwise each visit would deliver what differs every time.
 _ENOUGH_VISITS, _BESIDE_FIRST_COPIES = 1_000, 12
@@ -116,7 +116,7 @@ class Probes:
         A page whose probe was given up is judged without one the next time, so that pages of slow hosts are judged,
         too.
         """
-        most = _AT_LEAST_OF_ALL + _SHARE_OF_ALL * self._n_again
+        most = _AT_LEAST_OF_ALL + SHARE_AGAIN * self._n_again
         if noise is not None and noise.n_probes < _CONFIRMED and noise.is_shared:
             most *= _TIMES_IF_SHARED
         if not self._have_turn or self.n_asked >= most:
@@ -145,7 +145,7 @@ class Probes:
         if not self._have_turn or not self._has_room(host):
             return False
         if finding.reason == "noise" and finding.is_suspect:
-            return 2 * self.n_asked < _AT_LEAST_OF_ALL + _SHARE_OF_ALL * self._n_again
+            return 2 * self.n_asked < _AT_LEAST_OF_ALL + SHARE_AGAIN * self._n_again
         if self.n_asked >= _AT_LEAST + _SHARE * self._n_again:
             return False
         if finding.is_news:

@@ -39,7 +39,7 @@ _PAGE_STEP = 0x85EBCA6B
 
 
 def dither(pages: npt.NDArray[np.intp], n_updates: int) -> FloatArray:
-    """Return one number in [0, 1) per page, spread evenly over the updates of each page, of which it has had so many.
+    """Return one number in [0, 1) for each page that has had `n_updates`, spread evenly over its updates.
 
     Notes
     -----

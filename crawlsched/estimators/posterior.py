@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from datetime import timedelta
 from sys import float_info
 from typing import Any
 
@@ -25,10 +24,10 @@ from crawlsched.estimators.log_weights import (
 )
 from crawlsched.estimators.observations import Observations, check_observations, check_rows, per_page
 from crawlsched.estimators.probabilities import check_prior, posterior_probabilities, visit_log_likelihood
+from crawlsched.slot_clock import DAY
 
 __all__ = ["DEFAULT_RATES", "DEFAULT_RATES_ID", "Posterior", "Renewal", "grid_id"]
 
-DAY = timedelta(days=1).total_seconds()
 
 #: 32 change rates (per second) in equal ratios of 1.62, from once in three years to once in 30 seconds.
 #:

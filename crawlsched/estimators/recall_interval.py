@@ -29,8 +29,7 @@ def recall_interval(
     """Return the recall of greatest likelihood and its 95 % interval, from visits of pages of one source.
 
     None where nothing was announced, or every visit came after an announcement. `fit` is `SignalQuality.fit` of these
-    visits, where that is known already;
-    `iterations` are those of expectation-maximisation.
+    visits, where that is known already; `iterations` are those of expectation-maximisation.
 
     Notes
     -----
@@ -39,9 +38,9 @@ def recall_interval(
     + φ). Only visits without an announcement before them are evidence of φ. Unannounced changes do not depend on
     announcements, while a crawl that goes by announcements sees pages that change often only after one. The
     distribution of each page's λ follows from the Poisson number of its announcements, true and false. Its prior is
-    that of the source's pages (expectation-maximisation over a grid). False ones come at one
-    rate, which follows from the precision [1]_. The interval comes from the likelihood of φ, widened by the errors of
-    the announcements' number and precision.
+    that of the source's pages (expectation-maximisation over a grid). False ones come at one rate, which follows from
+    the precision [1]_. The interval comes from the likelihood of φ, widened by the errors of the announcements' number
+    and precision.
 
     References
     ----------

@@ -19,8 +19,8 @@ from crawlsched.crawl.learned import template_and_site
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.visits import ResponseFacts, Visit
 from crawlsched.exceptions import CrawlschedError
-from crawlsched.planner.knowledge import DAY
 from crawlsched.settings import PREFIX, Settings
+from crawlsched.slot_clock import DAY
 from crawlsched.store import Outcome, host_of
 
 __all__ = ["COLUMNS", "JudgedVisit", "RecordedVisit", "judge_all", "read_visits", "settings_here"]
@@ -95,8 +95,8 @@ def judge_all(
 ) -> Iterator[JudgedVisit]:
     """Judge visits one after the other, each forced, in a collection of their own.
 
-    `options` are settings, with or without ``CRAWLSCHED_``; `seed` decides which visits are probed, `probe_after` so
-    many seconds.
+    `options` are settings, with or without ``CRAWLSCHED_``; `seed` decides which visits are probed. A probe comes
+    `probe_after` seconds later.
     """
     named = {name if name.startswith(PREFIX) else f"{PREFIX}{name}": value for name, value in options.items()}
     with tempfile.TemporaryDirectory(prefix="crawlsched-detect-") as folder:

@@ -50,7 +50,7 @@ class PageIndex:
         return np.ascontiguousarray(fingerprints[:, :8]).view(">u8").ravel().astype(np.uint64)
 
     def load(self, blocks: Iterable[tuple[NDArray[np.uint64], NDArray[np.integer]]], together: int = 500_000) -> None:
-        """Add blocks of `keys` and their pages, so many `together`: each time all segments are copied."""
+        """Add blocks of `keys` and their pages, about `together` pages at once: each time all segments are copied."""
         waiting: list[tuple[NDArray[np.uint64], NDArray[np.integer]]] = []
         for block in blocks:
             waiting.append(block)

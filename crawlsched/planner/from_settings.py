@@ -6,11 +6,11 @@ from math import inf
 
 from crawlsched.estimators import LearnedRates
 from crawlsched.frontier.new_pages import DiscoveryShare
-from crawlsched.planner.knowledge import DAY
 from crawlsched.planner.planner import Planner
 from crawlsched.planner.starvation import MAX_CRAWL_ROUNDS
 from crawlsched.settings import Settings
 from crawlsched.settings.page_rules import PageRule
+from crawlsched.slot_clock import DAY
 
 __all__ = ["planner_for"]
 

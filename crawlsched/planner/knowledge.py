@@ -12,7 +12,6 @@ from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.columns.blocks import blocks
 from crawlsched.crawl_value.rules import rule_named
 from crawlsched.estimators import LearnedRates, Posterior
-from crawlsched.estimators.posterior import DAY
 from crawlsched.estimators.signal_pooling import FIRST_PRECISION
 from crawlsched.frontier import DiscoveryShare, Frontier
 from crawlsched.pages import Pages
@@ -24,7 +23,7 @@ from crawlsched.planner.plans.parameters import Parameters
 from crawlsched.planner.plans.plan import FIRST_SIGNAL_RATE
 from crawlsched.planner.values import POLICIES, PlannedValues, PointValues, PosteriorValues
 
-__all__ = ["DAY", "RENEWAL", "Knowledge"]
+__all__ = ["RENEWAL", "Knowledge"]
 
 
 #: Probability that a page's change rate is another one at the next visit. When the rate has changed, the past is

@@ -27,12 +27,13 @@ from crawlsched.pages import (
     check_importance,
 )
 from crawlsched.planner.evidence.signal_counts import SignalCounts
-from crawlsched.planner.knowledge import DAY, Knowledge
+from crawlsched.planner.knowledge import Knowledge
 from crawlsched.planner.plans.in_force import SLICE
 from crawlsched.planner.plans.plan import Plan, Snapshot
 from crawlsched.planner.sampling import snapshot_in_parts
 from crawlsched.planner.starvation import Rounds
 from crawlsched.planner.values import POLICIES, PointValues
+from crawlsched.slot_clock import DAY
 
 __all__ = ["DEFAULT_GRID", "Observation", "Planner"]
 

@@ -25,6 +25,7 @@ __all__ = [
 
 #: URLs of one ping; IndexNow's own limit.
 MOST_URLS = 10_000
+_LIMITS = Limits()
 WRONG_SIGNATURE = "The signature is wrong."
 _METHODS = ("sha1", "sha256", "sha384", "sha512")
 _PORT = re.compile(r":\d{1,5}\Z")
@@ -92,7 +93,7 @@ def is_equal(given: str, wanted: str) -> bool:
 
 
 def _checked(url: str) -> str:
-    if len(url) > Limits().max_text or not is_web_url(url) or any(character <= " " for character in url):
+    if len(url) > _LIMITS.max_text or not is_web_url(url) or any(character <= " " for character in url):
         raise PingRefused(400, "A URL is no http or https URL.")
     return url
 

@@ -191,7 +191,7 @@ def crawling(url: str, is_first: bool, ends: Any, said: Any) -> None:
             if refresher.long_work.has_work:
                 refresher.long_work.go_on(0.002)
             is_due = not refresher.rate.rests and refresher.rate.slots.is_due(now) and not refresher.must_wait(now)
-            begun = refresher.dispatcher.next_page(now, lambda host, now: now) if is_due else None
+            begun = next(refresher.dispatcher.next_pages(now, lambda host, now: now), None) if is_due else None
             if begun is None:
                 # Scrapy's timers wake a crawl for the next slot, and for what is to be looked at.
                 time.sleep(min(max(refresher.rate.slots.next_time(now) - now, 0.0005), 0.004))

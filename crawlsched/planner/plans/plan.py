@@ -15,9 +15,9 @@ from crawlsched.crawl_value.reaching import Grid
 from crawlsched.estimators import grid_id, learn_prior
 from crawlsched.estimators.log_weights import relative_likelihoods
 from crawlsched.estimators.observations import check_positive
-from crawlsched.estimators.posterior import DAY
 from crawlsched.estimators.signal_pooling import FIRST_PRECISION, MOST_GROUPS, pooled_sites, pooled_sources
 from crawlsched.planner.plans.parameters import LIKELIHOOD_POWER, Parameters, SignalGroups
+from crawlsched.slot_clock import DAY
 
 __all__ = ["DEMAND_SAMPLE", "FIRST_SIGNAL_RATE", "LEAST_GROUP", "POINTS_PER_DECADE", "Plan", "Snapshot", "plan"]
 

@@ -20,12 +20,12 @@ import numpy as np
 from crawlsched.columns.array_types import BoolArray, FloatArray, IndexArray
 from crawlsched.estimators import BiasReduced, LastModified, Naive
 from crawlsched.estimators.estimator import Estimator
-from crawlsched.estimators.posterior import DAY
 from crawlsched.estimators.visit_counts import bias_reduced_moments, bias_reducing_addend, naive_moments
 from crawlsched.simulation.figures.drawing import Panel, drawn
 from crawlsched.simulation.figures.figure import Figure, Label, Numbers, Row, Run, Settings, repeated
 from crawlsched.simulation.figures.instances import Distribution, lognormal, poisson_events
 from crawlsched.simulation.history import SimulationError, read_changes
+from crawlsched.slot_clock import DAY
 
 __all__ = ["BIAS", "FIGURES", "SIMULATED", "VARIATION"]
 

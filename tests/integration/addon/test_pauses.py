@@ -138,7 +138,7 @@ def test_a_visit_is_not_given_up_while_its_request_waits_for_the_end_of_a_pause(
     now = [1000.0]
     refresher = parts.refresher(parts.settings(sqlite_url, bandwidth=4.0), lambda: now[0])
     parts.ask(refresher, "http://a.example/")
-    refresher.dispatcher.next_page(now[0], parts.any_host)
+    next(refresher.dispatcher.next_pages(now[0], parts.any_host), None)
     refresher.rate.pause(now[0])
     n_open = []
     for passed, resumes in ((5000.0, True), (500.0, False), (50.0, False)):

@@ -77,7 +77,7 @@ def look_until(refresher: Refresher, what, *others: Refresher) -> None:
 def visit(refresher: Refresher, url: str) -> Visit:
     """Begin a visit."""
     ask(refresher, url)
-    begun, _ = refresher.dispatcher.next_page(refresher.clock(), any_host)
+    begun, _ = next(refresher.dispatcher.next_pages(refresher.clock(), any_host), None)
     assert begun.url == url
     return begun
 

@@ -87,7 +87,7 @@ class Crawl:
             refresher.flush(now)
             if refresher.rate.rests or not refresher.rate.slots.is_due(now) or refresher.must_wait(now):
                 continue
-            begun = refresher.dispatcher.next_page(now, any_host)
+            begun = next(refresher.dispatcher.next_pages(now, any_host), None)
             if begun is not None and refresher.may_send(begun[0].token):
                 self.visit(number, begun[0], now)
 

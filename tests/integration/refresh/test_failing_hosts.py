@@ -48,7 +48,7 @@ class World:
         for _ in range(int(seconds / every)):
             self.now += every
             begun = refresher.dispatcher.next_probe(self.now, refresher.hosts.free_at)
-            begun = begun or refresher.dispatcher.next_page(self.now, refresher.hosts.free_at)
+            begun = begun or next(refresher.dispatcher.next_pages(self.now, refresher.hosts.free_at), None)
             if begun is not None:
                 self._answer(*begun)
             if self.now % 5 == 0:

@@ -49,7 +49,7 @@ def test_a_shard_that_is_given_away_begins_nothing_more(shared):
 
         def begun(n):
             """Begin visits that do not end; return their shards."""
-            found = [first.dispatcher.next_page(first.clock(), first.hosts.free_at) for _ in range(n)]
+            found = [next(first.dispatcher.next_pages(first.clock(), first.hosts.free_at), None) for _ in range(n)]
             return {shards.number_of(names[visit.host]) for visit, _ in found}
 
         assert begun(8) == set(range(N_SHARDS))
@@ -123,7 +123,7 @@ def test_a_page_whose_visit_is_taken_back_goes_next(shared):
         refresher.starts.has_ended = True
         grant, sent = refresher.sharing._membership.grant, list[str]()
         for is_granted in (True, False, True, False, False, True):
-            visit, _ = refresher.dispatcher.next_page(refresher.clock(), any_host)
+            visit, _ = next(refresher.dispatcher.next_pages(refresher.clock(), any_host), None)
             deadline = grant.deadline
             if not is_granted:
                 grant.deadline = 0.0
@@ -135,4 +135,4 @@ def test_a_page_whose_visit_is_taken_back_goes_next(shared):
         assert sent[1] == sent[2]
         assert sent[3] == sent[4] == sent[5]
         assert len(set(sent)) == 3
-        assert refresher.dispatcher.next_page(refresher.clock(), any_host) is None
+        assert next(refresher.dispatcher.next_pages(refresher.clock(), any_host), None) is None
