@@ -106,6 +106,7 @@ class Refresher:
         self.sources = self.collection.sources
         self.is_open = False
         self._owned = True
+        self._beats_again = False
         self.has_read_commands = False
         #: Whether Scrapy has requests in line; the scheduler says how to know.
         self.has_requests: Callable[[], bool] = lambda: True
@@ -444,8 +445,13 @@ class Refresher:
             self.sharing.heartbeat()
             return True
         status = self.status(now)
-        self.collection.aside.run("the heartbeat", lambda: self._beat(status))
+        # While one is being written, the next waits: a pause that is noted then must not be forgotten.
+        self._beats_again = not self.collection.aside.run("the heartbeat", lambda: self._beat(status), self._beat_again)
         return self._owned
+
+    def _beat_again(self, _: None) -> None:
+        if self._beats_again:
+            self.heartbeat(self.clock())
 
     def _beat(self, status: dict[str, Any]) -> None:
         try:

@@ -270,7 +270,7 @@ class SharedCrawl:
 
     def set_bandwidth(self, bandwidth: float) -> None:
         """Crawl at another rate from now on: all processes together, within some seconds."""
-        self._aside.run("setting the bandwidth", lambda: self.shared.set_rate(bandwidth))
+        self._aside.run(f"setting the bandwidth to {bandwidth:g}", lambda: self.shared.set_rate(bandwidth))
 
     def hand_over(self, asked: PageRequest, now: float) -> AdmissionResult:
         """The spider asks for a page of a shard that is not here: its owner gets the request."""

@@ -39,12 +39,18 @@ ERRORS = ("MemoryError", "StoreError", "OSError")
 FAULTS = """
 import importlib, json
 from scrapy.utils.asyncio import call_later
+from crawlsched.addon import scheduler
 from crawlsched.exceptions import StoreError
+
+# What has failed comes again before the next fault: half a minute of faults at one place has to end a crawl.
+assert scheduler.LOOK_AGAIN > 0.02
+scheduler.LOOK_AGAIN = 0.02
 
 ERRORS = {"MemoryError": MemoryError(), "StoreError": StoreError("injected"), "OSError": OSError(5, "injected")}
 
 class Faults:
-    # One after the other: the next call of each place raises, and all later ones work.
+    # One after the other: the next call of each place raises, and all later ones work. Where the event loop is slow,
+    # everything else, too, runs several times between two faults.
     @classmethod
     def from_crawler(cls, crawler):
         self = cls()
@@ -52,10 +58,12 @@ class Faults:
         call_later(1.0, self.next)
         return self
 
-    def next(self):
-        if self.faults:
+    def next(self, turns=4):
+        if turns:
+            call_later(0.02, self.next, turns - 1)
+        elif self.faults:
             self.inject(*self.faults.pop(0))
-            call_later(0.08, self.next)
+            self.next()
 
     def inject(self, path, error):
         module, owner_name, name = ("crawlsched." + path).rsplit(".", 2)

@@ -7,12 +7,13 @@ from types import SimpleNamespace
 import pytest
 
 from tests import parts
+from tests.commands import said
 from tests.crawling import Project, spider
 from tests.site import Site, most_in_a_second
 from tests.waiting import wait_until
 
-# The clock of the machine, so that a minute of the day ends soon; guard and watchdog, so that they would bark soon; and
-# requests that no slot was taken for, as media pipelines send them.
+# The clock of the machine, so that a minute of the day ends soon; a watchdog that would bark soon; and requests that no
+# slot was taken for, as media pipelines send them.
 WATCHED = """
 import time
 from pathlib import Path
@@ -21,7 +22,8 @@ from scrapy.utils.defer import deferred_from_coro
 from crawlsched.addon import extensions
 from crawlsched.crawl import guard
 
-extensions._WATCH_INTERVAL, guard._LONGEST_SILENCE, guard._HOPELESS_SECONDS = 0.2, 0.6, 0.8
+assert extensions.LOOK_INTERVAL > 1.0 < guard.PATIENCE
+extensions.LOOK_INTERVAL, guard.PATIENCE = 0.2, 0.6
 machine, ahead = time.time, float(Path("ahead").read_text())
 time.time = lambda: machine() + ahead
 """
@@ -34,7 +36,7 @@ def beside(self):
 RATE = 20
 # What is under way when a pause begins has arrived after this.
 UNDER_WAY = 0.3
-# Ten slots of the guard's and the watchdog's patience.
+# Four times the watchdog's patience.
 LONG = 2.5
 
 
@@ -148,4 +150,18 @@ def test_a_visit_is_not_given_up_while_its_request_waits_for_the_end_of_a_pause(
         if resumes:
             refresher.rate.resume(now[0])
     assert n_open == [1, 1, 0]
+    parts.close(refresher)
+
+
+def test_a_pause_is_written_down_although_a_heartbeat_is_under_way(sqlite_url):
+    """It comes in the same moment as the heartbeat of the timer: a crash soon after must not end the pause."""
+    refresher = parts.refresher(parts.settings(sqlite_url, bandwidth=4.0))
+    refresher.heartbeat(time.time())
+    refresher.rate.pause(time.time())
+
+    def is_written():
+        refresher.collection.aside.collect()
+        return "paused since" in said("status", "--database", sqlite_url, "--collection", "test")
+
+    wait_until(is_written)
     parts.close(refresher)
