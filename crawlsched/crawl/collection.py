@@ -53,6 +53,7 @@ _READ_AHEAD = 0.7
 _READ_TOGETHER = 32
 # Seconds for what is left to write at the end; work in the other thread, and each answer of the database, have a third.
 _LAST_WRITES = 15.0
+_READING = "reading what the next visits need"
 
 
 # What visits teach of a page's content, beside its traces.
@@ -335,15 +336,17 @@ class Collection:
     def read_ahead(self, now: float) -> None:
         """Fetch the facts of the pages that are likely to be picked soon."""
         wanted = _READ_TOGETHER + int(2 * _READ_AHEAD * self.planner.bandwidth)
+        if self.aside.is_busy_with(_READING):
+            return
         if self._unread is not None:
-            self.aside.run("reading what the next visit needs", self._reading([self._unread]), self._read_again)
+            self.aside.run(_READING, self._reading([self._unread]), self._read_again)
             return
         if now - self._read_ahead_at < _READ_AHEAD or len(self.facts) >= self.planner.pages.n:
             return  # choosing these pages takes longer than all else of a flush; or all facts are here
         self._read_ahead_at = now
         pages = [page for page in self.planner.peek(now, wanted).tolist() if page not in self.facts]
         if pages:
-            self.aside.run("reading ahead", self._reading(pages), self.facts.add)
+            self.aside.run(_READING, self._reading(pages), self.facts.add)
 
     def forget(self, pages: NDArray[np.integer]) -> None:
         """Take pages out of memory; the store has deleted them already."""

@@ -50,8 +50,6 @@ class Polls:
         self._admission = admission
         self._long_work = long_work
         self._ends = ends
-        # The sitemaps that each robots.txt named when it was read last.
-        self._named_by: dict[str, list[str]] = {}
         self._settings = collection.settings
         self._count = collection.count
         self._clock = clock
@@ -157,9 +155,6 @@ class Polls:
                 self._report(url, problem)
             for sitemap in named.children.url:
                 self._admission.add_source("sitemap", sitemap, now, named_by=host)
-            before, self._named_by[url] = self._named_by.get(url, []), named.children.url
-            for gone in set(before).difference(self._settings.source_urls, *self._named_by.values()):
-                self._admission.leave_source("sitemap", gone, now)
 
     def page_names(self, visit: Visit, url: str, body: bytes, now: float) -> None:
         """A page that is new or has changed may name feeds and sitemaps, which become sources."""
@@ -167,7 +162,7 @@ class Polls:
             return
         for named in linked_sources(body, url):
             is_known = self._sources.number("sitemap", named) is not None
-            if is_known or self._sources.n_named_by_pages(host_of(named)) >= _MOST_OF_A_HOST:
+            if is_known or self._sources.n_named_by_pages[host_of(named)] >= _MOST_OF_A_HOST:
                 continue
             self._admission.add_source("sitemap", named, now, named_by=host_of(url))
             number = self._sources.number("sitemap", named)

@@ -60,6 +60,7 @@ logger = logging.getLogger(__name__)
 # Long work rests while this number of rows waits for the next flush. Handing the rows over takes some milliseconds of
 # the crawling thread. Writing them takes about a tenth of a second of the other thread.
 _MOST_ROWS_PER_FLUSH = 1_200
+_HEARTBEAT = "the heartbeat"
 
 
 class NotForTheSpider(IgnoreRequest):
@@ -106,7 +107,6 @@ class Refresher:
         self.sources = self.collection.sources
         self.is_open = False
         self._owned = True
-        self._beats_again = False
         self.has_read_commands = False
         #: Whether Scrapy has requests in line; the scheduler says how to know.
         self.has_requests: Callable[[], bool] = lambda: True
@@ -122,7 +122,7 @@ class Refresher:
         if settings.shards is not None:
             assert share is not None
             self.sharing = share(self, spider)
-        self.rate = CrawlRate(settings, self.planner, self.hosts, count, self.heartbeat, clock(), self.sharing)
+        self.rate = CrawlRate(settings, self.planner, self.hosts, count, self._note, clock(), self.sharing)
         self.watchdog = Watchdog(clock())
         self.growth = Growth(
             lambda: len(self.collection.index) - len(self.planner.frontier.new), lambda: self.planner.bandwidth, clock()
@@ -443,15 +443,14 @@ class Refresher:
         """Tell the store that this process lives; return False once another has taken its place."""
         if self.sharing is not None:
             self.sharing.heartbeat()
-            return True
-        status = self.status(now)
-        # While one is being written, the next waits: a pause that is noted then must not be forgotten.
-        self._beats_again = not self.collection.aside.run("the heartbeat", lambda: self._beat(status), self._beat_again)
+        elif not self.collection.aside.is_busy_with(_HEARTBEAT):
+            self._note(now)
         return self._owned
 
-    def _beat_again(self, _: None) -> None:
-        if self._beats_again:
-            self.heartbeat(self.clock())
+    def _note(self, now: float) -> None:
+        """Write down how the crawl fares; a pause waits for no timer."""
+        status = self.status(now)
+        self.collection.aside.run(_HEARTBEAT, lambda: self._beat(status))
 
     def _beat(self, status: dict[str, Any]) -> None:
         try:

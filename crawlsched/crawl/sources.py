@@ -18,8 +18,6 @@ __all__ = ["POLLED_KINDS", "Sources"]
 POLLED_KINDS = ("sitemap", "robots")
 # All sources together take about this share of the bandwidth at most, and each waits for this share of a round.
 _SHARE = 1 / 6
-# When a source that nobody names any more is asked again: in the year 2255.
-_NEVER = 9e9
 
 
 class Sources:
@@ -36,12 +34,12 @@ class Sources:
     """
 
     def __init__(self, interval: float, most_of_a_host: int = Limits().max_children, *, once: bool = False) -> None:
-        self._interval = interval
+        self.interval = interval  # seconds between two polls of a source that has news, at the most
         self._once = once  # in this run: the next one goes on
         # As many as one index may list; with three levels of indexes there is no bound otherwise.
         self._most_of_a_host = most_of_a_host
         self._n_of_host: Counter[str] = Counter()
-        self._n_named_by_pages: Counter[str] = Counter()
+        self.n_named_by_pages: Counter[str] = Counter()  # by host
         self._polls_per_second = 0.0
         self._rows: dict[int, Source] = {}
         # With those that another process has by now: a source that comes back gets its old number.
@@ -52,21 +50,10 @@ class Sources:
         # its own sources, however many sitemaps its index lists.
         self._due: dict[str, dict[int, None]] = {}
 
-    @property
-    def interval(self) -> float:
-        """Seconds between two polls of a source that has news, at the most."""
-        return self._interval
-
     def named_by_page(self, number: int) -> Source:
         """Note that a page named a source; return the new row."""
-        self._count(self[number], -1)
-        source = self.describe(number, quality={**self[number].quality, "named_by": "page"})
-        self._count(source, 1)
-        return source
-
-    def n_named_by_pages(self, host: str) -> int:
-        """How many sources of a host were named by pages."""
-        return self._n_named_by_pages[host]
+        self.n_named_by_pages[self[number].host] += 1
+        return self.describe(number, quality={**self[number].quality, "named_by": "page"})
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -101,16 +88,18 @@ class Sources:
             if source.parent is not None:
                 self.describe(number, parent=numbers.get(source.parent))
             if source.kind in POLLED_KINDS:
-                at = source.next_poll_at or 0.0
-                self._wait_until(at if at == _NEVER else min(at, now + max(self._interval, DAY)), number)
+                self._wait_until(min(source.next_poll_at or 0.0, now + max(self.interval, DAY)), number)
         return numbers
 
     def drop(self, numbers: Iterable[int]) -> None:
         """Sources are another process's from now on. O(those)."""
         for number in numbers:
-            self._take_out_of_line(number)
             source = self._rows.pop(number)
             self._count(source, -1)
+            waiting = self._due.get(source.host, {})
+            waiting.pop(number, None)
+            if not waiting:
+                self._due.pop(source.host, None)
 
     def add(
         self, kind: str, url: str, host: str, now: float, parent: int | None = None, named_by: str | None = None
@@ -119,9 +108,6 @@ class Sources:
         known = self.number(kind, url)
         foreign = [named_by] if named_by and named_by != host else []
         if known is not None:
-            if self[known].next_poll_at == _NEVER:
-                self._wait_until(now, known)
-                return self[known]
             hosts = self[known].hosts
             return self.describe(known, hosts=[*hosts, *foreign]) if foreign and named_by not in hosts else None
         if kind in POLLED_KINDS and self._n_of_host[host] >= self._most_of_a_host:
@@ -144,21 +130,9 @@ class Sources:
         self._line_up_due(now)
         return sum(map(len, self._due.values()))
 
-    def leave(self, number: int) -> list[Source]:
-        """Poll a source no more, nor those that it lists, until it is added again; return the new rows. O(sources)."""
-        listed = [row.source for row in self if row.parent == number and row.next_poll_at != _NEVER]
-        self._take_out_of_line(number)
-        self._count(self[number], -1)
-        quality = {name: value for name, value in self[number].quality.items() if name != "polls_per_second"}
-        left = self.describe(
-            number, next_poll_at=_NEVER, fingerprint=None, etag=None, last_modified=None, quality=quality
-        )
-        self._count(left, 1)
-        return [left, *(row for child in listed for row in self.leave(child))]
-
     def poll(self, number: int) -> None:
         """Put one source in line for a slot now, if it can be polled; O(1)."""
-        if self[number].kind in POLLED_KINDS and self[number].next_poll_at != _NEVER:
+        if self[number].kind in POLLED_KINDS:
             self.describe(number, next_poll_at=None)
             self._line_up(number)
 
@@ -190,9 +164,7 @@ class Sources:
         It comes twice as soon after news, if all sources together take less than their share, and half as soon without
         any. None says that the poll has failed.
         """
-        source, most, usual = self[number], _SHARE * bandwidth, 1.0 / self._interval
-        if source.next_poll_at == _NEVER:  # left while it was asked
-            return self.describe(number, polled_at=now)
+        source, most, usual = self[number], _SHARE * bandwidth, 1.0 / self.interval
         if (rate := source.quality.get("polls_per_second")) is None:
             # A sitemap whose index states dates is polled when that date is another one.
             rate = max(most / self._n_of_host.total(), usual) if source.listed_lastmod is None else 0.0
@@ -224,12 +196,6 @@ class Sources:
     def _line_up(self, number: int) -> None:
         self._due.setdefault(self[number].host, {})[number] = None
 
-    def _take_out_of_line(self, number: int) -> None:
-        waiting = self._due.get(self[number].host, {})
-        waiting.pop(number, None)
-        if not waiting:
-            self._due.pop(self[number].host, None)
-
     def _is_planned(self, at: float, number: int) -> bool:
         return number in self._rows and self._rows[number].next_poll_at == at
 
@@ -244,7 +210,7 @@ class Sources:
     def _count(self, source: Source, by: int) -> None:
         if source.kind in POLLED_KINDS:
             self._n_of_host[source.host] += by
-            self._n_named_by_pages[source.host] += by * (source.quality.get("named_by") == "page")
+            self.n_named_by_pages[source.host] += by * (source.quality.get("named_by") == "page")
             self._polls_per_second += by * source.quality.get("polls_per_second", 0.0)
 
     def _put(self, source: Source) -> None:

@@ -36,6 +36,9 @@ def obey_pending(refresher: Refresher, shard: Shard) -> None:
     """Do what the command line has asked the owner of a shard; the database is read beside the crawling thread."""
     collection = refresher.collection
     collection.aside.collect()
+    reading = f"reading commands ({shard.number})"
+    if collection.aside.is_busy_with(reading):
+        return
 
     def found(commands: list[Command]) -> None:
         refresher.has_read_commands = True
@@ -43,7 +46,7 @@ def obey_pending(refresher: Refresher, shard: Shard) -> None:
         shard.commands_under_way &= {command.id for command in commands}
         _obey(refresher, shard, commands)
 
-    collection.aside.run(f"reading commands ({shard.number})", partial(pending, shard.store), found)
+    collection.aside.run(reading, partial(pending, shard.store), found)
 
 
 def obey_waiting(refresher: Refresher) -> None:

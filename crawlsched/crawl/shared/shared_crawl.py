@@ -242,8 +242,9 @@ class SharedCrawl:
 
     def heartbeat(self) -> None:
         """Report of each shard what its next owner has to know; each renewal reports that the process lives."""
-        said = self._said_of_shards()
-        self._aside.run("the heartbeat", lambda: self.shared.beat(said))
+        if not self._aside.is_busy_with("the heartbeat"):
+            said = self._said_of_shards()
+            self._aside.run("the heartbeat", lambda: self.shared.beat(said))
 
     def _said_of_shards(self) -> list[tuple[int, str, int, dict[str, Any]]]:
         return [
