@@ -124,7 +124,6 @@ class Collection:
         self._read_ahead_at = -np.inf
         # A page's turn has come, but the store could not be asked for the parts of its request.
         self._unread: int | None = None
-        self._not_submitted: list[tuple[Store, Batch]] = []
         self._n_written = 0
         #: What was left unwritten of shards that another process has now.
         self.left_out: deque[Batch] = deque()
@@ -370,28 +369,21 @@ class Collection:
 
     def flush(self, now: float) -> None:
         """Hand what is not yet written to the writing thread."""
-        if self._not_submitted:
-            self.write_behind.submit(*self._not_submitted)
-            self._not_submitted = []
         for host in self.withheld.take_unwritten():
             self.save_host(self.hosts.number(host), now)
         self.facts.written(self.n_written)
-        taken = self.unsaved.take(lambda pages: self._stored_columns(pages, now), self.planner.further.stored)
-        if taken:
-            # Whatever happens now, it is handed over at the next flush.
-            self._not_submitted = taken
-            self.write_behind.submit(*taken)
-            self._not_submitted = []
+        self.unsaved.hand_over(
+            self.write_behind.submit,
+            lambda pages: {**self.planner.columns(pages), **readable(self.planner, pages, now)},
+            self.planner.further.stored,
+        )
 
     @property
     def n_written(self) -> int:
         """How many batches are known to be written; the one being collected (`unsaved`) does not count."""
-        if not self._not_submitted and not self.write_behind.in_flight:
+        if not self.write_behind.in_flight:
             self._n_written = self.unsaved.number - 1
         return self._n_written
-
-    def _stored_columns(self, pages: NDArray[np.intp], now: float) -> dict[str, Any]:
-        return {**self.planner.columns(pages), **readable(self.planner, pages, now)}
 
     def must_wait(self, now: float) -> bool:
         """Whether the store is so far behind that no more may be crawled until it has caught up."""
@@ -400,10 +392,7 @@ class Collection:
     def unsaved_for(self, now: float) -> float:
         """For how many seconds the oldest unwritten change has waited; 0: all is written."""
         # Changes that are not handed over count, too: a crawl that cannot hand over learns nothing that stays.
-        waiting = (
-            *(self.unsaved.since, self.write_behind.oldest_unsaved_at),
-            *(batch.since for _, batch in self._not_submitted),
-        )
+        waiting = self.unsaved.since, self.write_behind.oldest_unsaved_at
         return max((now - since for since in waiting if since is not None), default=0.0)
 
     def save_host(self, host: int, now: float) -> None:

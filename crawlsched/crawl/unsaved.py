@@ -19,7 +19,6 @@ from crawlsched.store import (
     NewPage,
     ObservationRow,
     Source,
-    Store,
 )
 
 __all__ = ["Unsaved"]
@@ -177,12 +176,13 @@ class Unsaved:
             for key in [key for key in batch.announcements if key[0] in gone]:
                 del batch.announcements[key]
 
-    def take(
+    def hand_over(
         self,
+        submit: Callable[..., None],
         columns: Callable[[NDArray[np.intp]], dict[str, Any]],
         further: Callable[[NDArray[np.intp]], dict[tuple[int, int], FurtherRow]],
-    ) -> list[tuple[Store, Batch]]:
-        """Return what has been collected as a batch, and begin the next; None if there is nothing."""
+    ) -> None:
+        """Hand over what has been collected, and begin the next batch; after a failure all is handed over again."""
         pages = np.fromiter(self._pages, np.intp, len(self._pages))
         shards = self._shards.numbers_of(pages)
         for shard in self._shards:
@@ -194,9 +194,9 @@ class Unsaved:
             if number in self._shards.here and len(batch)
         ]
         if taken:
+            submit(*taken)
             self.number += 1
         self._begin()
-        return taken
 
     def _put_columns(
         self,

@@ -91,8 +91,9 @@ class Membership:
         self.rests_by_hours = False
         self.is_claiming = True
         self._is_given_some = False
-        #: What it says of itself with each renewal (`fares`).
+        #: What it says of itself with each renewal (`fares`), and whether that has been said.
         self.status: dict[str, Any] = {}
+        self._is_said = True
         self._heard_at: float | None = None
         self._unsaid = False
         self.token = token
@@ -125,9 +126,10 @@ class Membership:
         """Begin to renew."""
         self._thread.start()
 
-    def fares(self, status: dict[str, Any]) -> None:
-        """Report how the crawl fares, which goes with each renewal; after the first report silence is noticed."""
-        self.status = status
+    def fares(self, work: Mapping[str, Any], status: Callable[[], dict[str, Any]]) -> None:
+        """Report what work is left, and once for each renewal how the crawl fares; from now on silence is noticed."""
+        self.status = {**(status() if self._is_said else self.status), **work}
+        self._is_said = False
         self._heard_at = self._clock()
 
     def may_send(self, rate: float, shard: int | None = None) -> bool:
@@ -247,6 +249,7 @@ class Membership:
         wants = self.targets.get(self.token, 0.0) if is_loaded else _LEAST_WANTED * seen.rate
         said = Renewal(self.token, number, self.grant.using(asked_at), wants, tuple(claims))
         answer = self._shared.renew(said, self._about, {**self.status, _LEAVES: self.is_leaving})
+        self._is_said = True
         if answer is None:
             return _SOON
         self.owned = answer.shards

@@ -181,7 +181,8 @@ class SharedCrawl:
             refresher.planner.set_bandwidth(share, now)
         while refresher.collection.left_out:
             self._hand_on(refresher.collection.left_out.popleft(), now)
-        membership.fares(self._status(now))
+        is_done = refresher.one_pass is not None and self._is_done(now)
+        membership.fares({"is_done": is_done, "dispatched": refresher.visits.dispatched}, lambda: self._status(now))
         self._inbox.look(now)
 
     def _adopt_rate(self, now: float) -> None:
@@ -221,7 +222,6 @@ class SharedCrawl:
             **self._aims,
             "shards": len(refresher.collection.shards.here),
             "sent_per_second": (n - n_then) / (now - since) if now > since else 0.0,
-            "is_done": refresher.one_pass is not None and self._is_done(now),
             "curve": self._demand(),
         }
 
