@@ -190,15 +190,15 @@ class RefreshMiddleware:
         self._refresher.visit_ends.resolve(visit, outcome, self._refresher.clock())
 
     async def _source_fetched(self, visit: Visit, response: Response) -> Response:
-        etag, last_modified = _text(response, "ETag"), _text(response, "Last-Modified")
         if response.status != 200 or "cached" in response.flags:
-            self._refresher.polls.source_answered(visit, response.status, self._refresher.clock())
+            self._refresher.polls.source_fetched(visit, response.status, self._refresher.clock())
         else:
             read = await run_in_thread(self._refresher.polls.read_source, visit, response.url, response.body)
             headers = [value.decode("latin-1") for value in response.headers.getlist("Link")]
             if (linked := linked_hubs(headers, response.url)).url:
                 read.document = replace(read.document, hubs=linked)
-            self._refresher.polls.source_read(visit, read, etag, last_modified, self._refresher.clock())
+            validators = {"etag": _text(response, "ETag"), "last_modified": _text(response, "Last-Modified")}
+            self._refresher.polls.source_fetched(visit, response.status, self._refresher.clock(), read, **validators)
         raise NotForTheSpider(f"{response.url} is a sitemap of crawlsched's own.")
 
     def _wants_not_modified(self, visit: Visit, request: Request, response: Response) -> bool:

@@ -91,7 +91,7 @@ class Dispatcher:
             host = self._collection.planner.pages.host.item(page)
             visit = self._visits.open(page=page, host=host, url=facts.url, now=now)
         except Exception as error:
-            self._ends.page_error(page, error, now)
+            self._ends.failed(f"The page number {page} cannot be visited", error, now, page=page)
             return None
         if self._one_pass is not None:
             self._one_pass.tried(page)
@@ -107,12 +107,12 @@ class Dispatcher:
                 facts = self._collection.facts_of(page)
                 return facts if self._has_credentials(facts, now) else None
         except DamagedRow as error:
-            self._ends.page_error(page, error, now)
+            self._ends.failed(f"The page number {page} cannot be visited", error, now, page=page)
             return None
         except StoreError:
             pass
         except Exception as error:
-            self._ends.page_error(page, error, now)
+            self._ends.failed(f"The page number {page} cannot be visited", error, now, page=page)
             return None
         self._collection.wait_to_read(page)
         self._collection.planner.release(page, now)
@@ -152,7 +152,7 @@ class Dispatcher:
                 source=number, host=self._collection.hosts.number(source.host), url=source.url, now=now
             )
         except Exception as error:
-            self._ends.source_error(number, error, now)
+            self._ends.failed(f"The source number {number} cannot be polled", error, now, source=number)
             return None
         self._count("crawlsched/dispatched")
         return visit, source

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 import logging
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import compress, takewhile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,11 +92,6 @@ class Polls:
             self._count("crawlsched/pings/notices")
             self._sources.poll(number)
 
-    def _unchanged(self, number: int, now: float, **validators: str | None) -> None:
-        """A source was read, and says nothing new."""
-        self._count("crawlsched/sources/unchanged")
-        self._polled(number, now, **validators)
-
     def _polled(self, number: int, now: float, **changes: object) -> None:
         """A source was read: it is polled sooner if there was news, and later if not."""
         changes["read_lastmod"] = self._sources[number].listed_lastmod
@@ -109,40 +104,25 @@ class Polls:
         by_index = source.parent is not None and source.listed_lastmod not in (None, source.read_lastmod)
         self._with_news.add(source.parent if by_index and source.parent is not None else number)
 
-    def source_read(
-        self, visit: Visit, read: SourceRead, etag: str | None, last_modified: str | None, now: float
+    def source_fetched(
+        self, visit: Visit, status: int, now: float, read: SourceRead | None = None, **validators: str | None
     ) -> None:
-        """A source was read: its announcements become ChangeSignals, in slices between the slots."""
+        """A source answered. If it was read, its announcements become ChangeSignals, in slices between the slots."""
         if visit.outcome is not None:  # ended meanwhile, with its shard
             return
+        number = visit.source
         with self._ends.caught(visit, now):
-            number, validators = visit.source, {"etag": etag, "last_modified": last_modified}
-            known = read.digest == self._sources[number].fingerprint
-            self._ends.end(visit, Outcome.UNCHANGED if known else Outcome.CHANGED, now)
-            if known:
-                self._unchanged(number, now, **validators)
+            is_same = status == 304 if read is None else read.digest == self._sources[number].fingerprint
+            outcome = Outcome.UNCHANGED if is_same else Outcome.CHANGED
+            self._ends.end(visit, outcome if read else judge_status(status).outcome, now, ResponseFacts(status))
+            if is_same:
+                self._count("crawlsched/sources/unchanged")
+                self._polled(number, now, **validators)
+            elif read is None:
+                self._ends.source_polled(number, now)
             else:
-                self._long_work.add(self._as_long_as_here(number, self._take_over(number, read, validators, now)))
-
-    def _as_long_as_here(self, number: int, steps: Iterator[None]) -> Iterator[None]:
-        """Do the steps as long as the source is this process's."""
-        while number in self._sources:
-            try:
-                next(steps)
-            except StopIteration:
-                return
-            yield
-
-    def source_answered(self, visit: Visit, status: int, now: float) -> None:
-        """A source gave no new content: not modified, gone, or an error."""
-        if visit.outcome is not None:
-            return
-        with self._ends.caught(visit, now):
-            self._ends.end(visit, judge_status(status).outcome, now, ResponseFacts(status))
-            if status == 304:
-                self._unchanged(visit.source, now)
-            else:
-                self._ends.source_failed(visit.source, now)
+                steps = self._take_over(number, read, validators, now)
+                self._long_work.add(takewhile(lambda _: number in self._sources, steps))
 
     def robots_seen(self, url: str, host: str, sitemaps: list[str], crawl_delay: float | None, now: float) -> None:
         """A robots.txt was read."""
@@ -204,6 +184,7 @@ class Polls:
         self, number: int, read: SourceRead, validators: dict[str, str | None], now: float
     ) -> Iterator[None]:
         """Take a sitemap's children and entries over, some at a time."""
+        yield  # by the next step its shard may be another process's
         document = read.document
         self._count("crawlsched/sources/read")
         for problem in document.problems:
@@ -221,7 +202,7 @@ class Polls:
         problems = {problem.kind: problem.count for problem in document.problems}
         self._sources.describe(number, n_entries=len(read.pages) + len(read.unknown), problems=problems)
         if document.kind == "unknown":
-            self._ends.source_failed(number, self._clock())
+            self._ends.source_polled(number, self._clock())
             return
         # Only now: after a crash in between the whole sitemap is read again, and no announcement is missed.
         quality = tallied(self._sources[number].quality, read, self._clock())
@@ -271,7 +252,7 @@ class Polls:
         shards = self._collection.shards
         # Only pages of the source's own shard take announcements from it.
         mine = np.array([shards.of_page(page) is shards.of_name(host) for page in pages.tolist()])
-        for page, (_, lastmod) in zip(pages[mine].tolist(), itertools.compress(found, mine), strict=True):
+        for page, (_, lastmod) in zip(pages[mine].tolist(), compress(found, mine), strict=True):
             self._collection.unsaved.announcement(page, number, lastmod, 0, now)
         self._planner.covered(pages[mine], number, now)
         if mine.any():

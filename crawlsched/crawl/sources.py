@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import heapq
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import inf
 
 from crawlsched.change_signals import Limits, canonical
+from crawlsched.frontier.queues import PriorityQueue
 from crawlsched.slot_clock import DAY
 from crawlsched.store import Source
 
@@ -44,8 +44,7 @@ class Sources:
         self._rows: dict[int, Source] = {}
         # With those that another process has by now: a source that comes back gets its old number.
         self._numbers: dict[tuple[str, str], int] = {}
-        # A heap. An entry that no longer agrees with its source, which was polled sooner, is passed over.
-        self._polls: list[tuple[float, int]] = []
+        self._polls: PriorityQueue[int] = PriorityQueue()  # by the time of their next polls
         # By host, both in order. In dictionaries no source waits twice. A host that may not be asked delays only
         # its own sources, however many sitemaps its index lists.
         self._due: dict[str, dict[int, None]] = {}
@@ -96,6 +95,7 @@ class Sources:
         for number in numbers:
             source = self._rows.pop(number)
             self._count(source, -1)
+            self._polls.discard(number)
             waiting = self._due.get(source.host, {})
             waiting.pop(number, None)
             if not waiting:
@@ -134,6 +134,7 @@ class Sources:
         """Put one source in line for a slot now, if it can be polled; O(1)."""
         if self[number].kind in POLLED_KINDS:
             self.describe(number, next_poll_at=None)
+            self._polls.discard(number)
             self._line_up(number)
 
     def next_due(self, now: float, may_go: Callable[[Source], bool]) -> int | None:
@@ -179,7 +180,7 @@ class Sources:
         changed = self.describe(number, polled_at=now, next_poll_at=now + 1 / rate, quality=quality, **changes)
         self._count(changed, 1)
         if not self._once:
-            self._wait_until(now + 1 / rate, number)
+            self._polls.put(number, now + 1 / rate)
         return changed
 
     def describe(self, number: int, **changes: object) -> Source:
@@ -188,24 +189,16 @@ class Sources:
         return changed
 
     def _line_up_due(self, now: float) -> None:
-        while self._polls and self._polls[0][0] <= now:
-            at, number = heapq.heappop(self._polls)
-            if self._is_planned(at, number):
-                self._line_up(number)
+        while (number := self._polls.first()) is not None and self._polls.at[number] <= now:
+            self._polls.discard(number)
+            self._line_up(number)
 
     def _line_up(self, number: int) -> None:
         self._due.setdefault(self[number].host, {})[number] = None
 
-    def _is_planned(self, at: float, number: int) -> bool:
-        return number in self._rows and self._rows[number].next_poll_at == at
-
     def _wait_until(self, at: float, number: int) -> None:
-        if self[number].next_poll_at != at:
-            self.describe(number, next_poll_at=at)
-        heapq.heappush(self._polls, (at, number))
-        if len(self._polls) > 2 * len(self._numbers) + 64:
-            self._polls = [entry for entry in self._polls if self._is_planned(*entry)]
-            heapq.heapify(self._polls)
+        self.describe(number, next_poll_at=at)
+        self._polls.put(number, at)
 
     def _count(self, source: Source, by: int) -> None:
         if source.kind in POLLED_KINDS:
