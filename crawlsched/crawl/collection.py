@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from itertools import islice
 from random import Random
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scrapy.utils.datatypes import LocalCache
 
 from crawlsched.change_signals import part_number
 from crawlsched.crawl.guard import Guard
@@ -184,8 +184,13 @@ class Collection:
             digest = page.template.digest if page.template else None
             data = page.template.data if page.template else None
             self.planner.pages.request_digest[row] = request_digest(data)
-            new = NewPage(number, page.url, page.host, name, now, digest, page.depth, self.fingerprinter, page.variant)
-            self.unsaved.new_page(row, new, data, now)
+            batch, _ = self.unsaved.of_page(row, now)
+            batch.new_pages[number] = NewPage(
+                number, page.url, page.host, name, now, digest, page.depth, self.fingerprinter, page.variant
+            )
+            if digest is not None and data is not None:
+                batch.templates[digest] = data
+            self.unsaved.page(row, now)
             if page.importance is not None:
                 self.unsaved.content(row, now, importance_stated=1)
             facts = PageFacts(row, page.url, digest, data, None, None, None, None, None, page.depth, None, NEW)
@@ -199,7 +204,8 @@ class Collection:
         for number in np.unique(shards).tolist():
             mine = shards == number
             shard, n_pages = self.shards.here[number], int(np.count_nonzero(mine))
-            numbers[mine] = shard.give(n_pages)
+            numbers[mine] = shard.next_page + np.arange(n_pages)
+            shard.next_page += n_pages
             shard.n_pages += n_pages
         return numbers
 
@@ -226,10 +232,7 @@ class Collection:
             # Reading ahead did not foresee this page. The likely next ones come with it: a row takes a tenth of a
             # statement's time.
             likely = self.planner.peek(self.planner.now, _READ_TOGETHER).tolist()
-            others = [other for other in likely if other != page and other not in self.facts]
-            shard = self.shards.of_page(page)
-            others = [other for other in others if self.shards.of_page(other) is shard]
-            facts, *read = self._reading([page, *others])()
+            facts, *read = self._reading([page, *(other for other in likely if other not in self.facts)])()
             if facts is None:  # the planner knows only pages that are in the store or on their way to it
                 raise DamagedRow(
                     f"The page number {self.numbers.item(page)} is not in the database any more, or its row is damaged."
@@ -296,7 +299,9 @@ class Collection:
         self.planner.pages.request_digest[page] = digest
         if self.planner.pages.state.item(page) == NEW:
             self.planner.set_priority(page, _priority(template), now)
-        self.unsaved.template(page, name, data, now)
+        self.unsaved.content(page, now, template=name)
+        if name is not None and data is not None:
+            self.unsaved.of_page(page, now)[0].templates[name] = data
         self.unsaved.page(page, now)
 
     def put_url(self, page: int, url: str, now: float) -> None:
@@ -410,53 +415,39 @@ class Collection:
 
 
 class FactsCache:
-    """Facts of at most `limit` pages, and of every page whose facts are not yet written; all methods are O(1).
-
-    A page that is newer than the store is pinned until its batch has been written. The others are dropped oldest first.
-    """
+    """Facts of the last `limit` pages that were read or written, and of every page whose facts are not written yet."""
 
     def __init__(self, limit: int = 20_000) -> None:
-        self._limit = limit
-        # Facts, and the number of the batch that carries them to the store; 0: they are from there.
-        self._facts: dict[int, tuple[PageFacts, int]] = {}
-        self._written = 0
+        self._stored: LocalCache[int, PageFacts] = LocalCache(limit)
+        # Facts that are newer than the store, and the number of the batch that carries them there.
+        self._unsaved: dict[int, tuple[PageFacts, int]] = {}
 
     def __contains__(self, page: int) -> bool:
-        return page in self._facts
+        return page in self._unsaved or page in self._stored
 
     def __len__(self) -> int:
-        return len(self._facts)
+        return len(self._unsaved) + len(self._stored)
 
     def get(self, page: int) -> PageFacts | None:
         """Return a page's facts if they are here."""
-        found = self._facts.get(page)
-        return None if found is None else found[0]
+        newer = self._unsaved.get(page)
+        return self._stored.get(page) if newer is None else newer[0]
 
     def put(self, facts: PageFacts, batch: int) -> None:
         """Keep facts which are newer than the store, until that batch is written."""
-        # Taken out first, so that the page becomes the youngest.
-        self._facts.pop(facts.page, None)
-        self._facts[facts.page] = facts, batch
+        self._stored.pop(facts.page, None)
+        self._unsaved[facts.page] = facts, batch
 
     def add(self, facts: Iterable[PageFacts | None]) -> None:
         """Keep facts as the store has them; what is here already is newer or the same."""
-        for fact in facts:
-            if fact is not None:
-                self._facts.setdefault(fact.page, (fact, 0))
-        self._shrink()
+        self._stored.update((fact.page, fact) for fact in facts if fact is not None and fact.page not in self)
 
     def discard(self, page: int) -> None:
         """Forget a page's facts."""
-        self._facts.pop(page, None)
+        self._stored.pop(page, None)
+        self._unsaved.pop(page, None)
 
     def written(self, batch: int) -> None:
         """All batches up to this one are in the store."""
-        self._written = batch
-        self._shrink()
-
-    def _shrink(self) -> None:
-        excess = len(self._facts) - self._limit
-        if excess > 0:
-            oldest = (page for page, (_, batch) in self._facts.items() if batch <= self._written)
-            for page in list(islice(oldest, excess)):
-                del self._facts[page]
+        for page in [page for page, (_, number) in self._unsaved.items() if number <= batch]:
+            self._stored[page] = self._unsaved.pop(page)[0]

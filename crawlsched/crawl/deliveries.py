@@ -54,7 +54,6 @@ class DeliveryBook:
         self._count = collection.count
         self._one_pass = one_pass
         self._started: set[int] = set()  # to which start requests of this run have led
-        self._again: dict[int, int] = {}  # what was asked for while a delivery was under way
         settings = collection.settings
         self._circumstances = Circumstances(
             min_change=settings.min_change,
@@ -70,8 +69,8 @@ class DeliveryBook:
 
     def ask(self, page: int, marks: int, now: float) -> None:
         """A page is to be delivered at its next visit."""
-        if self.is_open(page):
-            self._again[page] = self._again.get(page, 0) | marks
+        for delivery in self._of_page.get(page, ()):
+            delivery.owed &= ~marks  # its end does not settle what is asked for after its beginning
         known = self._marks.item(page)
         self._collection.set_marks(page, (known | marks) & ~TRIED, now)
         if known & TRIED and self._one_pass is not None:
@@ -121,10 +120,6 @@ class DeliveryBook:
     def get(self, token: object) -> Delivery | None:
         """Return the open delivery of this visit."""
         return self._open.get(token) if isinstance(token, int) else None
-
-    def is_open(self, page: int) -> bool:
-        """Whether the page is on its way through the spider."""
-        return page in self._of_page
 
     def is_called_back(self, page: int) -> bool:
         """Whether a callback is at work on the page."""
@@ -232,7 +227,7 @@ class DeliveryBook:
         marks = with_failures(self._marks.item(page), 0) & ~(delivery.owed & OWED | UNTRACKED)
         if delivery.has_untracked:
             marks |= UNTRACKED
-        self._collection.set_marks(page, marks | self._again.pop(page, 0), now)
+        self._collection.set_marks(page, marks, now)
         self._count("crawlsched/delivered")
 
     def _given_up(self, page: int) -> None:
@@ -265,7 +260,7 @@ class DeliveryBook:
         for page in self.ended_pages:
             if not self._marks.item(page) & AWAITED:
                 continue
-            if self.is_open(page):
+            if page in self._of_page:
                 still.append(page)
             else:
                 self._marks[page] &= ~AWAITED & 0xFFFF

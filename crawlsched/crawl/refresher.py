@@ -224,8 +224,11 @@ class Refresher:
             ),
         )
         self.came(self.collection.shards.only)
+
+    def _compare_demand(self) -> None:
+        """Warn of rules that ask for more crawls than there are, once all pages have their rules."""
         demand = self.planner.overdue_demand()
-        if demand > self.planner.bandwidth:
+        if demand > self.planner.bandwidth and self.sharing is None:
             logger.warning(
                 "CRAWLSCHED_PAGES asks for %.3g crawls a second of these %d pages, more than the %.3g of "
                 "CRAWLSCHED_BANDWIDTH: pages will be overdue, the oldest go first.",
@@ -236,7 +239,7 @@ class Refresher:
 
     def came(self, shard: Shard) -> None:
         """A shard, or the whole of a collection without any, is here from now on."""
-        self.admission.weigh_all(shard, self.clock, self.long_work.add)
+        self.admission.weigh_all(shard, self.clock, self.long_work.add, self._compare_demand)
         for url in self.settings.source_urls:
             if self.collection.shards.of_name(host_of(url)) is shard:
                 self.admission.add_source("sitemap", url, self.clock())
@@ -271,7 +274,7 @@ class Refresher:
             if self.collection.knows(probe.page):
                 self.planner.release(probe.page, now)
         if shard is not None:
-            self.book.leave(self.collection.shards.has(shard))
+            self.book.leave(lambda page: number_of(names[self.planner.pages.host.item(page)]) == shard)
 
     def known_pages(self) -> tuple[int, int]:
         """Return how many pages are known, and how many of them were crawled; O(pages)."""
@@ -387,14 +390,7 @@ class Refresher:
         """A host's robots.txt has changed: pages that it had forbidden may be asked for at once."""
         pages, number = self.planner.pages, self.hosts.number(host)
         refused = np.flatnonzero((pages.state[: pages.n] == REFUSED) & (pages.host[: pages.n] == number))
-
-        def steps() -> Iterator[None]:
-            for page in refused.tolist():
-                if pages.state.item(page) == REFUSED and not self.planner.in_flight(page):
-                    self.planner.put_off(page, self.clock(), self.clock())
-                yield
-
-        self.long_work.add(steps())
+        self.planner.ask_soon(refused, now)
 
     # -- what timers call
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +16,6 @@ from crawlsched.crawl.sources import POLLED_KINDS, Sources
 from crawlsched.store import (
     Batch,
     ChangeRow,
-    NewPage,
     ObservationRow,
     Source,
 )
@@ -72,20 +71,6 @@ class Unsaved:
         """The columns of these pages have changed."""
         for page in pages.tolist():
             self.page(page, now)
-
-    def new_page(self, page: int, new: NewPage, template_data: Mapping[str, Any] | None, now: float) -> None:
-        """A page was found."""
-        batch, number = self.of_page(page, now)
-        batch.new_pages[number] = new
-        if new.template is not None and template_data is not None:
-            batch.templates[new.template] = template_data
-        self.page(page, now)
-
-    def template(self, page: int, digest: bytes | None, data: Mapping[str, Any] | None, now: float) -> None:
-        """The page's request is another one."""
-        self.content(page, now, template=digest)
-        if digest is not None and data is not None:
-            self.of_page(page, now)[0].templates[digest] = data
 
     def content(self, page: int, now: float, **changes: Any) -> None:
         """What is known of the page has changed, by columns of `page_content`."""
@@ -184,10 +169,20 @@ class Unsaved:
     ) -> None:
         """Hand over what has been collected, and begin the next batch; after a failure all is handed over again."""
         pages = np.fromiter(self._pages, np.intp, len(self._pages))
-        shards = self._shards.numbers_of(pages)
+        shards, now = self._shards.numbers_of(pages), self.since or 0.0
         for shard in self._shards:
-            if (mine := shards == shard.number).any():
-                self._put_columns(shard, pages[mine], columns, further)
+            if not (shards == shard.number).any():
+                continue
+            mine, batch = pages[shards == shard.number], self._of(shard, now)
+            found = columns(mine)
+            # A source that is new in the shard is written with this batch.
+            named, place = np.unique(found["source"], return_inverse=True)
+            sources = np.array([self._source_in(shard, source, now) for source in named.tolist()], np.int64)
+            batch.columns = {**found, "page": self._numbers.of(mine), "source": sources[place]}
+            batch.further_sources = {
+                (self._numbers.item(page), self._source_in(shard, source, now)): counted
+                for (page, source), counted in further(mine).items()
+            }
         taken = [
             (self._shards.here[number].store, batch)
             for number, batch in self._batches.items()
@@ -197,25 +192,6 @@ class Unsaved:
             submit(*taken)
             self.number += 1
         self._begin()
-
-    def _put_columns(
-        self,
-        shard: Shard,
-        pages: NDArray[np.intp],
-        columns: Callable[[NDArray[np.intp]], dict[str, Any]],
-        further: Callable[[NDArray[np.intp]], dict[tuple[int, int], FurtherRow]],
-    ) -> None:
-        now = self.since or 0.0
-        found = columns(pages)
-        # A source that is new in the shard is written with this batch.
-        named, place = np.unique(found["source"], return_inverse=True)
-        sources = np.array([self._source_in(shard, source, now) for source in named.tolist()], np.int64)
-        batch = self._of(shard, now)
-        batch.columns = {**found, "page": self._numbers.of(pages), "source": sources[place]}
-        batch.further_sources = {
-            (self._numbers.item(page), self._source_in(shard, source, now)): counted
-            for (page, source), counted in further(pages).items()
-        }
 
     def leave(self, shard: int) -> Batch:
         """Leave out a shard that another process has now; return what would have been written."""
