@@ -232,32 +232,25 @@ class Collection:
             # Reading ahead did not foresee this page. The likely next ones come with it: a row takes a tenth of a
             # statement's time.
             likely = self.planner.peek(self.planner.now, _READ_TOGETHER).tolist()
-            facts, *read = self._reading([page, *(other for other in likely if other not in self.facts)])()
+            self.facts.add(self._reading([page, *(other for other in likely if other not in self.facts)])())
+            facts = self.facts.get(page)
             if facts is None:  # the planner knows only pages that are in the store or on their way to it
                 raise DamagedRow(
                     f"The page number {self.numbers.item(page)} is not in the database any more, or its row is damaged."
                 )
-            self.facts.add([facts, *read])
         return facts
 
     def _reading(self, pages: Sequence[int]) -> Callable[[], list[PageFacts | None]]:
         """Return what reads the facts of pages, in whatever thread."""
         rows = np.array(pages, np.intp)
         shards, numbers = self.shards.numbers_of(rows), self.numbers.of(rows)
-        parts = [
-            (shard.store, rows[shards == shard.number].tolist(), numbers[shards == shard.number].tolist())
-            for shard in self.shards
-            if (shards == shard.number).any()
+        parts = [(shard.store, shards == shard.number) for shard in self.shards]
+        return lambda: [
+            facts and facts._replace(page=page)
+            for store, mine in parts
+            if mine.any()
+            for page, facts in zip(rows[mine].tolist(), store.reader.facts(numbers[mine]), strict=True)
         ]
-
-        def read() -> list[PageFacts | None]:
-            found: dict[int, PageFacts | None] = {}
-            for store, some, their_numbers in parts:
-                for page, facts in zip(some, store.reader.facts(their_numbers), strict=True):
-                    found[page] = facts and facts._replace(page=page)
-            return [found.get(page) for page in pages]
-
-        return read
 
     def announced_before(
         self, pages: NDArray[np.integer], source: int
