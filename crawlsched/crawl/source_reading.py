@@ -7,7 +7,6 @@ import re
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 from urllib.parse import urljoin, urlsplit
@@ -175,39 +174,29 @@ def without_tracking(url: str) -> str:
 
 
 _BEGIN = 32_768
-_LINK = re.compile(rb"<(?:link|base)\b[^>]{0,2000}>", re.IGNORECASE)
-_NAMES = re.compile(rb"alternate|sitemap|^<base", re.IGNORECASE)
+_END_OF_HEAD = re.compile(rb"</head|<body", re.IGNORECASE)
 _FEEDS = ("application/rss+xml", "application/atom+xml", "application/feed+json")
 
 
 def linked_sources(body: bytes, url: str) -> list[str]:
-    """Return the first feed and the sitemaps that a page links to in its first 32 KB, on its own site.
+    """Return the first feed and the sitemaps that a page links to in its head, within its first 32 KB, on its own site.
 
     >>> head = b"<link rel='alternate' type='application/rss+xml' href='/feed'><link rel=sitemap href=/map.xml>"
     >>> linked_sources(b"<html><head>" + head, "https://a.example/1")
     ['https://a.example/feed', 'https://a.example/map.xml']
     """
-    begin = body[:_BEGIN]
-    lowered = begin.lower()
+    head = _END_OF_HEAD.split(body[:_BEGIN], maxsplit=1)[0]
+    lowered = head.lower()
     if b"alternate" not in lowered and b"sitemap" not in lowered:
         return []
-    first, *others = begin.split(b"<!--")
-    shown = b"".join([first, *(other.partition(b"-->")[2] for other in others)])
-    base, feeds, sitemaps = _named(b"".join(link for link in _LINK.findall(shown) if _NAMES.search(link)))
-    return _of_the_site(feeds, base, url)[:1] + _of_the_site(sitemaps, base, url)
-
-
-@lru_cache(maxsize=256)  # pages of a site have the same links
-def _named(links: bytes) -> tuple[str, list[str], list[str]]:
-    """Return the base URL of a page, and the links to its feeds and sitemaps, as written there."""
     from lxml import etree, html  # here: most pages name none
 
+    try:
+        document = html.document_fromstring(head)
+    except (etree.LxmlError, ValueError):
+        return []
     feeds: list[str] = []
     sitemaps: list[str] = []
-    try:
-        document = html.fromstring(b"<html>" + links)
-    except (etree.LxmlError, ValueError):
-        return "", feeds, sitemaps
     base = next((base for element in document.iter("base") if (base := element.get("href", ""))), "")
     for link in document.iter("link"):
         relations = link.get("rel", "").lower().split()
@@ -216,7 +205,7 @@ def _named(links: bytes) -> tuple[str, list[str], list[str]]:
             feeds.append(link.get("href", ""))
         elif "sitemap" in relations:
             sitemaps.append(link.get("href", ""))
-    return base, feeds, sitemaps
+    return _of_the_site(feeds, base, url)[:1] + _of_the_site(sitemaps, base, url)
 
 
 def _of_the_site(references: list[str], base: str, url: str) -> list[str]:
