@@ -28,6 +28,7 @@ from crawlsched.content.reading import MOST_TEXT_BYTES, Body, Content
 from crawlsched.content.verdict import DeliveryKind
 from crawlsched.crawl.refresher import NotForTheSpider, Refresher
 from crawlsched.crawl.shared.shared_crawl import refresher_of
+from crawlsched.crawl.source_reading import read_source
 from crawlsched.crawl.visits import NOT_RETRIED, ResponseFacts, Visit
 from crawlsched.scrapy_versions import (
     download_handlers,
@@ -193,7 +194,8 @@ class RefreshMiddleware:
         if response.status != 200 or "cached" in response.flags:
             self._refresher.polls.source_fetched(visit, response.status, self._refresher.clock())
         else:
-            read = await run_in_thread(self._refresher.polls.read_source, visit, response.url, response.body)
+            collection = self._refresher.collection
+            read = await run_in_thread(read_source, collection, visit.source, response.url, response.body)
             headers = [value.decode("latin-1") for value in response.headers.getlist("Link")]
             if (linked := linked_hubs(headers, response.url)).url:
                 read.document = replace(read.document, hubs=linked)

@@ -31,7 +31,6 @@ from crawlsched.pages import FREE, NEW
 from crawlsched.pages.marks import AWAITED, RUN_ONLY
 from crawlsched.pages.page_index import PageIndex
 from crawlsched.pages.variants import Variants, variant_fingerprint
-from crawlsched.planner import readable
 from crawlsched.planner.from_settings import planner_for
 from crawlsched.settings import Settings
 from crawlsched.store import Batch, Host, KeptText, Lease, NewPage, PageFacts, Store, WriteBehind
@@ -104,7 +103,7 @@ class Collection:
         self.planner = planner_for(settings)
         self.numbers = PageNumbers()
         self.shards = Shards(n_shards, self.planner.pages, self.hosts, self.numbers)
-        self.unsaved = Unsaved(self.shards, self.numbers, self.sources, self.planner.grid, self.planner.estimator)
+        self.unsaved = Unsaved(self.shards, self.numbers, self.sources, self.planner)
         self.learned = Learned(self._read_learned)
         is_sure = settings.conditional_requests == "always"
         self.validators = ValidatorTrials(rng, 0.0) if is_sure else ValidatorTrials(rng)
@@ -252,15 +251,6 @@ class Collection:
             for page, facts in zip(rows[mine].tolist(), store.reader.facts(numbers[mine]), strict=True)
         ]
 
-    def announced_before(
-        self, pages: NDArray[np.integer], source: int
-    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """Read what a source of a site last announced of its pages (`Reader.announcements_for`); any thread may."""
-        shard = self.shards.of_name(self.sources[source].host)
-        if shard is None:
-            raise StoreError("The shard of a sitemap that is being read is another process's by now.")
-        return shard.store.reader.announcements_for(self.numbers.of(pages), shard.source_numbers.get(source, -1))
-
     @property
     def is_readable(self) -> bool:
         """Whether the store may be asked by the crawling thread: it answered the last time."""
@@ -370,11 +360,7 @@ class Collection:
         for host in self.withheld.take_unwritten():
             self.save_host(self.hosts.number(host), now)
         self.facts.written(self.n_written)
-        self.unsaved.hand_over(
-            self.write_behind.submit,
-            lambda pages: {**self.planner.columns(pages), **readable(self.planner, pages, now)},
-            self.planner.further.stored,
-        )
+        self.unsaved.hand_over(self.write_behind.submit, now)
 
     @property
     def n_written(self) -> int:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crawlsched.change_signals import (
+    Limits,
     Problem,
     SitemapDocument,
     announces,
@@ -25,9 +24,11 @@ from crawlsched.change_signals import (
     text_mark,
 )
 from crawlsched.change_signals.problems import MAX_EXAMPLE
-from crawlsched.crawl.collection import FoundPage
+from crawlsched.crawl.collection import Collection, FoundPage
 from crawlsched.crawl.fingerprints import without_parameters
+from crawlsched.crawl.shard import Shard
 from crawlsched.crawl.side_thread import SLICE, STEP
+from crawlsched.exceptions import StoreError
 from crawlsched.slot_clock import DAY
 from crawlsched.store import Source, host_of
 from crawlsched.store.rows import ROWS_AT_ONCE
@@ -38,10 +39,6 @@ __all__ = [
     "read_source",
 ]
 
-#: The request fingerprint of a URL, and its pages.
-KnownAs = Callable[[str], tuple[bytes, Sequence[int]]]
-#: Reads from the database the last announcements of pages by a source.
-AnnouncedBefore = Callable[[NDArray[np.intp], int], tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]
 # An entry: its URL, its date in POSIX seconds, whether that names a time of day, and its text.
 _Entry = tuple[str, float | None, str | None, str | None]
 _NO_PAGES: NDArray[np.intp] = np.empty(0, np.intp)
@@ -64,38 +61,46 @@ class SourceRead:
     unknown: list[tuple[FoundPage, float | None]] = field(default_factory=list)
 
 
-def read_source(
-    source: Source,
-    url: str,
-    body: bytes,
-    *,
-    known_as: KnownAs,
-    announced_before: AnnouncedBefore,
-    ancestors: Sequence[str] = (),
-    hosts: Collection[str] = (),
-) -> SourceRead:
-    """Read a sitemap, an index of sitemaps, or a robots.txt; change nothing.
+def read_source(collection: Collection, number: int, url: str, body: bytes) -> SourceRead:
+    """Read a sitemap, an index of sitemaps, or a robots.txt, in whatever thread; change nothing.
 
-    An index that lists any of its `ancestors` is a loop. The document may also list pages of `hosts`, whose robots.txt
-    files name it. `known_as` gives the request fingerprint of a URL and its pages, and `announced_before` what a
-    source last stated of pages (`Reader.announcements_for`). The crawling thread may add pages meanwhile, so it checks
-    again before it adds an unknown entry.
+    The crawling thread may add pages meanwhile, so it checks again before it adds an unknown entry.
     """
-    digest = blake2b(body, digest_size=16).digest()
+    source, digest = collection.sources[number], blake2b(body, digest_size=16).digest()
     if digest == source.fingerprint:
         return SourceRead(digest, SitemapDocument(url, "unknown"))
     if source.kind == "robots":
         document = read_robots(body, url)
     else:
-        document = read_sitemap(body, url, hosts=hosts, ancestors=tuple(ancestors))
+        above = _above(collection, source)
+        # Hosts whose robots.txt let it speak of their pages; its own host is always among them.
+        hosts = {host for one in (source, *above) for host in (one.host, *one.hosts)}
+        document = read_sitemap(body, url, hosts=hosts, ancestors=tuple(index.url for index in above))
+    shard = collection.shards.of_name(source.host)
+    if shard is None:
+        raise StoreError("The shard of a sitemap that is being read is another process's by now.")
     read = SourceRead(digest, document)
-    known = _look_up(read, known_as)
-    _compare(read, known, source, announced_before)
+    _compare(read, _look_up(read, collection, shard), collection, shard, number)
     return read
 
 
-def _look_up(read: SourceRead, known_as: KnownAs) -> list[_Entry]:
-    """Note which entries are of known pages and which of unknown ones; return those of the known pages."""
+def _above(collection: Collection, source: Source) -> list[Source]:
+    above: list[Source] = []
+    # Parents that form a cycle in the store are followed up to the limit for nested indexes.
+    while source.parent is not None and len(above) <= Limits().max_index_depth:
+        source = collection.sources[source.parent]
+        above.append(source)
+    return above
+
+
+def _look_up(read: SourceRead, collection: Collection, shard: Shard) -> list[_Entry]:
+    """Note which entries are of known pages of a shard and which of unknown ones; return those of the known pages."""
+
+    def known_as(url: str) -> tuple[bytes, list[int]]:
+        name, shards = collection.request_fingerprint(url), collection.shards
+        pages = collection.variants.pages(name)
+        return name, pages if shards.n is None else [page for page in pages if shards.of_page(page) is shard]
+
     # Two spellings of one URL are one page, and the later date counts, as for two entries with one spelling.
     known: dict[int, _Entry] = {}
     unknown: dict[bytes, _Entry] = {}
@@ -132,13 +137,14 @@ def _later(before: _Entry | None, entry: _Entry) -> _Entry:
     return entry if entry[1] is not None and (before[1] is None or entry[1] > before[1]) else before
 
 
-def _compare(read: SourceRead, entries: list[_Entry], source: Source, announced_before: AnnouncedBefore) -> None:
+def _compare(read: SourceRead, entries: list[_Entry], collection: Collection, shard: Shard, source: int) -> None:
     """Find the announcements (by `change_signals.announces`), and the dates to store."""
     stored: list[float | None] = []
     counts = np.zeros(len(entries), np.int64)
+    number, announced_before = shard.source_numbers.get(source, -1), shard.store.reader.announcements_for
     for start in range(0, len(entries), ROWS_AT_ONCE):
         part = slice(start, start + ROWS_AT_ONCE)
-        seen, before, counts[part] = announced_before(read.pages[part], source.source)
+        seen, before, counts[part] = announced_before(collection.numbers.of(read.pages[part]), number)
         found = zip(seen.tolist(), before.tolist(), strict=True)
         stored += [lastmod if is_seen and not math.isnan(lastmod) else None for is_seen, lastmod in found]
     both = list(zip(stored, entries, strict=True))

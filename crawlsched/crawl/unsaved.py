@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crawlsched.change_signals import FurtherRow
 from crawlsched.crawl.page_numbers import PageNumbers
 from crawlsched.crawl.shard import Shard, Shards
 from crawlsched.crawl.sources import POLLED_KINDS, Sources
+from crawlsched.planner import Planner, readable
 from crawlsched.store import (
     Batch,
     ChangeRow,
@@ -26,10 +26,9 @@ __all__ = ["Unsaved"]
 class Unsaved:
     """Collects what has to be written; gives it away as one batch."""
 
-    def __init__(self, shards: Shards, numbers: PageNumbers, sources: Sources, grid: str, estimator: str = "") -> None:
+    def __init__(self, shards: Shards, numbers: PageNumbers, sources: Sources, planner: Planner) -> None:
         self.number = 1
-        self._shards, self._numbers, self._sources = shards, numbers, sources
-        self._grid, self._estimator = grid, estimator
+        self._shards, self._numbers, self._sources, self._planner = shards, numbers, sources, planner
         self._begin()
 
     def _begin(self) -> None:
@@ -45,7 +44,7 @@ class Unsaved:
         self.since = now if self.since is None else self.since
         batch = self._batches.get(shard.number)
         if batch is None:
-            batch = self._batches[shard.number] = Batch(grid=self._grid, estimator=self._estimator)
+            batch = self._batches[shard.number] = Batch(grid=self._planner.grid, estimator=self._planner.estimator)
         batch.since = now if batch.since is None else batch.since
         return batch
 
@@ -161,27 +160,22 @@ class Unsaved:
             for key in [key for key in batch.announcements if key[0] in gone]:
                 del batch.announcements[key]
 
-    def hand_over(
-        self,
-        submit: Callable[..., None],
-        columns: Callable[[NDArray[np.intp]], dict[str, Any]],
-        further: Callable[[NDArray[np.intp]], dict[tuple[int, int], FurtherRow]],
-    ) -> None:
+    def hand_over(self, submit: Callable[..., None], now: float) -> None:
         """Hand over what has been collected, and begin the next batch; after a failure all is handed over again."""
         pages = np.fromiter(self._pages, np.intp, len(self._pages))
-        shards, now = self._shards.numbers_of(pages), self.since or 0.0
+        shards = self._shards.numbers_of(pages)
         for shard in self._shards:
             if not (shards == shard.number).any():
                 continue
             mine, batch = pages[shards == shard.number], self._of(shard, now)
-            found = columns(mine)
+            found = {**self._planner.columns(mine), **readable(self._planner, mine, now)}
             # A source that is new in the shard is written with this batch.
             named, place = np.unique(found["source"], return_inverse=True)
             sources = np.array([self._source_in(shard, source, now) for source in named.tolist()], np.int64)
             batch.columns = {**found, "page": self._numbers.of(mine), "source": sources[place]}
             batch.further_sources = {
                 (self._numbers.item(page), self._source_in(shard, source, now)): counted
-                for (page, source), counted in further(mine).items()
+                for (page, source), counted in self._planner.further.stored(mine).items()
             }
         taken = [
             (self._shards.here[number].store, batch)

@@ -80,9 +80,7 @@ def test_what_is_forgotten_meanwhile_is_not_written(six_pages):
         collection.unsaved.feed(page, NOW, "new", None)
     collection.forget(np.array([2]))
     taken = []
-    collection.unsaved.hand_over(
-        lambda *parts: taken.extend(parts), collection.planner.columns, collection.planner.further.stored
-    )
+    collection.unsaved.hand_over(lambda *parts: taken.extend(parts), NOW)
     ((_, batch),) = taken
 
     assert list(batch.announcements) == [(4, 0)]
