@@ -41,7 +41,7 @@ class HubSubscriber:
         now = self._refresher.clock()
         named = [
             (subscription_of(source), source)
-            for source in self._refresher.sources
+            for source in self._refresher.collection.sources
             if source.kind in POLLED_KINDS and "hub" in source.quality
         ]
         for subscription, source in [each for each in named if each[0].is_due(now)][: self._at_once]:
@@ -53,7 +53,7 @@ class HubSubscriber:
             return
         # Whatever comes of it, the hub is asked again tomorrow.
         quality = kept(source.quality, replace(subscription, asked_at=now))
-        asked = self._refresher.sources.describe(source.source, quality=quality)
+        asked = self._refresher.collection.sources.describe(source.source, quality=quality)
         self._refresher.collection.unsaved.source(asked, now)
         self._refresher.count("crawlsched/websub/asked")
         form = subscription_form(receiver.url, source.source, subscription.topic or source.url, receiver.key)

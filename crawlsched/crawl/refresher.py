@@ -104,7 +104,6 @@ class Refresher:
         self.hosts = self.collection.hosts
         self.planner.frontier.new.limit = self.hosts.limit
         self.hosts.least_delay = least_delay
-        self.sources = self.collection.sources
         self.is_open = False
         self._owned = True
         self.has_read_commands = False
@@ -255,26 +254,25 @@ class Refresher:
 
     def is_busy_with(self, shard: int) -> bool:
         """Whether a visit or a delivery of a shard is under way."""
-        number_of, names = self.collection.shards.number_of, self.hosts.names
-        if any(number_of(names[visit.host]) == shard for visit in self.visits if visit.tracked):
-            return True
-        of_page = self.collection.shards.of_page
-        return any((there := of_page(page)) and there.number == shard for page in self.book.pages())
+        hosts, host_of_page = set(self.collection.shards.hosts_of(shard)), self.planner.pages.host.item
+        return any(visit.host in hosts for visit in self.visits) or any(
+            host_of_page(page) in hosts for page in self.book.pages()
+        )
 
     def ends(self, shard: int | None = None) -> None:
         """End what is under way of a shard; None: of all."""
-        now, number_of, names = self.clock(), self.collection.shards.number_of, self.hosts.names
-        for visit in [visit for visit in self.visits if visit.tracked or shard is None]:
-            if shard is None or number_of(names[visit.host]) == shard:
-                self.visit_ends.end(visit, Outcome.DROPPED, now)
-                if visit.page >= 0:
-                    self.planner.release(visit.page, now)
+        now, host_of_page = self.clock(), self.planner.pages.host.item
+        hosts = range(len(self.hosts)) if shard is None else set(self.collection.shards.hosts_of(shard))
+        for visit in [visit for visit in self.visits if shard is None or visit.host in hosts]:
+            self.visit_ends.end(visit, Outcome.DROPPED, now)
+            if visit.page >= 0:
+                self.planner.release(visit.page, now)
         # The content of these pages was not kept; the next crawl finds it again.
-        for probe in self.probes.leave(lambda host: shard is None or number_of(names[host]) == shard):
+        for probe in self.probes.leave(lambda host: host in hosts):
             if self.collection.knows(probe.page):
                 self.planner.release(probe.page, now)
         if shard is not None:
-            self.book.leave(lambda page: number_of(names[self.planner.pages.host.item(page)]) == shard)
+            self.book.leave(lambda page: host_of_page(page) in hosts)
 
     def known_pages(self) -> tuple[int, int]:
         """Return how many pages are known, and how many of them were crawled; O(pages)."""
@@ -359,7 +357,7 @@ class Refresher:
         """Whether one pass over the pages that are here is over."""
         if self.one_pass is None or not self.starts.has_ended or self.visits or self.probes:
             return False
-        if self.long_work.has_work or not self.has_read_commands or self.sources.n_due(now):
+        if self.long_work.has_work or not self.has_read_commands or self.collection.sources.n_due(now):
             return False
         if any(shard.commands_under_way for shard in self.collection.shards):
             return False

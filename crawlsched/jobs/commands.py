@@ -188,11 +188,11 @@ def _signal(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answe
 
 def _poll(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answer: _Answer) -> None:
     wanted = arguments.get("url")
-    asked = (source for source in refresher.sources if source.kind in POLLED_KINDS)
+    asked = (source for source in refresher.collection.sources if source.kind in POLLED_KINDS)
     shards = refresher.collection.shards
     polled = [s for s in asked if wanted in (None, s.url) and shards.number_of(s.host) == shard.number]
     for source in polled:
-        refresher.sources.poll(source.source)
+        refresher.collection.sources.poll(source.source)
     answer({"sources": len(polled)})
 
 
