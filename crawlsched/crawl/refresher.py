@@ -17,7 +17,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -163,15 +163,10 @@ class Refresher:
         self.polls = Polls(self.collection, self.admission, self.long_work, self.visit_ends, clock)
 
     @classmethod
-    def of(cls, crawler: Crawler, share: Callable[[Refresher, str], Share] | None = None) -> Self:
+    def of(cls, crawler: Crawler, share: Callable[[Refresher, str], Share] | None = None) -> Refresher:
         """Return the refresher of a crawler, making it if it is the first to be asked for."""
-        refresher = cls._of.get(crawler)
-        if refresher is None:
-            refresher = cls._of[crawler] = cls._for(crawler, share)
-        return refresher  # type: ignore[return-value]
-
-    @classmethod
-    def _for(cls, crawler: Crawler, share: Callable[[Refresher, str], Share] | None) -> Self:
+        if (known := cls._of.get(crawler)) is not None:
+            return known
         assert crawler.stats is not None
         # Wall-clock time once, then the monotonic clock: setting the machine's clock moves no slot.
         offset = time.time() - time.monotonic()
@@ -183,7 +178,7 @@ class Refresher:
         if spider is not None and settings.collection is not None:
             settings = replace(settings, collection=named_collection(settings.collection, name, arguments))
         fingerprinter, fingerprint = fingerprints(crawler.request_fingerprinter, settings.ignore_parameters)
-        return cls(
+        made = cls._of[crawler] = cls(
             settings,
             name,
             share=share,
@@ -195,6 +190,7 @@ class Refresher:
             obeys_robots=crawler.settings.getbool("ROBOTSTXT_OBEY"),
             least_delay=crawler.settings.getfloat("DOWNLOAD_DELAY"),
         )
+        return made
 
     # -- opening and closing
 

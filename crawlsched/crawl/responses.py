@@ -211,8 +211,9 @@ class Responses:
             self._leave_address(visit, fetched.moved_to, observation, now)
         collection.put_facts(verdict.facts or facts, now)
         self.admission.growth.visited(facts.url, content.fingerprint.digest, is_first=elapsed == inf)
-        may_teach = page == visit.page and visit.probe is None and finding is not None and detector is not None
-        if may_teach and self.probes.is_wanted(visit.host, finding, detector.noise):  # type: ignore[union-attr, arg-type]
+        may_teach = page == visit.page and visit.probe is None
+        noise = None if detector is None else detector.noise
+        if may_teach and finding and noise and self.probes.is_wanted(visit.host, finding, noise):
             self._planner.hold(page)
             self.probes.ask(Probe(page, visit.host, content, False, visit.validated, now, elapsed))
         if verdict.kind and content.packed_text is not None:
