@@ -371,6 +371,13 @@ class Admission:
         assert number is not None
         return self.collection.sources[number]
 
+    def leave_source(self, kind: str, url: str, now: float) -> None:
+        """Nobody names a source any more: it is not asked for, and nor is what it lists, until somebody does again."""
+        number = self.collection.sources.number(kind, url)
+        if number is not None:
+            for source in self.collection.sources.leave(number):
+                self.collection.unsaved.source(source, now)
+
 
 def checked(importance: float, url: str) -> float:
     """Return an importance as a number; if it is none, return 1 and log that."""

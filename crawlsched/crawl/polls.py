@@ -46,6 +46,8 @@ class Polls:
         self._settings, self._count = self.collection.settings, self.collection.count
         # Sources whose announcements or new pages since their last poll are worth a slot.
         self._with_news: set[int] = set()
+        # The sitemaps that each robots.txt named when it was read last.
+        self._named_by: dict[str, list[str]] = {}
 
     def poll_soon(self, number: int, now: float) -> None:
         """A notice says that a source has something new: poll it in the next slot, unless that has just been done."""
@@ -97,6 +99,9 @@ class Polls:
                 self._report(url, problem)
             for sitemap in named.children.url:
                 self.admission.add_source("sitemap", sitemap, now, named_by=host)
+            before, self._named_by[url] = self._named_by.get(url, []), named.children.url
+            for gone in set(before).difference(self._settings.source_urls, *self._named_by.values()):
+                self.admission.leave_source("sitemap", gone, now)
 
     def page_names(self, visit: Visit, url: str, body: bytes, now: float) -> None:
         """A page that is new or has changed may name feeds and sitemaps, which become sources."""

@@ -169,18 +169,17 @@ class ShardPages:
 
     def _load(self, stored: StoredShard, here: Mapping[int, int], now: float) -> Iterator[Block]:
         """Load pages into the planner in blocks, and yield each with the ``row`` of each page in memory."""
-        planner, numbers, is_only = self._planner, self._collection.numbers, self._shards.n is None
+        planner, numbers = self._planner, self._collection.numbers
         # Room for all at once, and blocks that are small beside it: growing takes as much memory again for a moment.
         n_pages = planner.pages.n + stored.n_pages
         planner.reserve(n_pages)
         numbers.reserve(n_pages)
-        parts, n_unlearned = [np.empty(0, np.intp)], 0
+        n_unlearned = 0
         for block in stored.blocks:
             rows = block["row"] = self._rows_for(block["page"].size, now)
             block["source"] = _here(block["source"], here)
             planner.load({**block, "page": rows}, block["log_likelihood"], now)
             numbers.put(rows, block["page"])
-            parts.append(rows)
             if planner.learned is not None:
                 n_unlearned += int(np.count_nonzero((block["n_crawls"] > 0) & ~block["has_estimator_state"]))
             yield block
@@ -189,9 +188,8 @@ class ShardPages:
                 "%d pages are new to this CRAWLSCHED_ESTIMATOR; `crawlsched db refit` teaches it their kept visits.",
                 n_unlearned,
             )
-        pages = np.array([page for page, *_ in stored.further], np.int64)
-        among = None if is_only else np.concatenate(parts)
-        known = zip(numbers.rows(pages, among).tolist(), stored.further, strict=True)
+        pages = self._shards.rows_of(stored.shard, [page for page, *_ in stored.further])
+        known = zip(pages.tolist(), stored.further, strict=True)
         further = [(row, here[of], *rest) for row, (_, of, *rest) in known if row >= 0 and of in here]
         planner.load_further(further, now)
 

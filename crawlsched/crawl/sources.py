@@ -18,6 +18,8 @@ __all__ = ["POLLED_KINDS", "Sources"]
 POLLED_KINDS = ("sitemap", "robots")
 # All sources together take about this share of the bandwidth at most, and each waits for this share of a round.
 _SHARE = 1 / 6
+# When a source that nobody names any more is asked again: in the year 2255.
+_NEVER = 9e9
 
 
 class Sources:
@@ -87,19 +89,15 @@ class Sources:
             if source.parent is not None:
                 self.describe(number, parent=numbers.get(source.parent))
             if source.kind in POLLED_KINDS:
-                self._wait_until(min(source.next_poll_at or 0.0, now + max(self.interval, DAY)), number)
+                at = source.next_poll_at or 0.0
+                self._wait_until(at if at == _NEVER else min(at, now + max(self.interval, DAY)), number)
         return numbers
 
     def drop(self, numbers: Iterable[int]) -> None:
         """Sources are another process's from now on. O(those)."""
         for number in numbers:
-            source = self._rows.pop(number)
-            self._count(source, -1)
-            self._polls.discard(number)
-            waiting = self._due.get(source.host, {})
-            waiting.pop(number, None)
-            if not waiting:
-                self._due.pop(source.host, None)
+            self._take_out_of_line(number)
+            self._count(self._rows.pop(number), -1)
 
     def add(
         self, kind: str, url: str, host: str, now: float, parent: int | None = None, named_by: str | None = None
@@ -108,6 +106,9 @@ class Sources:
         known = self.number(kind, url)
         foreign = [named_by] if named_by and named_by != host else []
         if known is not None:
+            if self[known].next_poll_at == _NEVER:
+                self._wait_until(now, known)
+                return self[known]
             hosts = self[known].hosts
             return self.describe(known, hosts=[*hosts, *foreign]) if foreign and named_by not in hosts else None
         if kind in POLLED_KINDS and self._n_of_host[host] >= self._most_of_a_host:
@@ -130,9 +131,16 @@ class Sources:
         self._line_up_due(now)
         return sum(map(len, self._due.values()))
 
+    def leave(self, number: int) -> list[Source]:
+        """Poll a source no more, nor those that it lists, until it is added again; return the new rows. O(sources)."""
+        listed = [row.source for row in self if row.parent == number and row.next_poll_at != _NEVER]
+        self._take_out_of_line(number)
+        left = self.describe(number, next_poll_at=_NEVER, fingerprint=None, etag=None, last_modified=None)
+        return [left, *(row for child in listed for row in self.leave(child))]
+
     def poll(self, number: int) -> None:
         """Put one source in line for a slot now, if it can be polled; O(1)."""
-        if self[number].kind in POLLED_KINDS:
+        if self[number].kind in POLLED_KINDS and self[number].next_poll_at != _NEVER:
             self.describe(number, next_poll_at=None)
             self._polls.discard(number)
             self._line_up(number)
@@ -166,6 +174,8 @@ class Sources:
         any. None says that the poll has failed.
         """
         source, most, usual = self[number], _SHARE * bandwidth, 1.0 / self.interval
+        if source.next_poll_at == _NEVER:  # left while it was asked
+            return self.describe(number, polled_at=now)
         if (rate := source.quality.get("polls_per_second")) is None:
             # A sitemap whose index states dates is polled when that date is another one.
             rate = max(most / self._n_of_host.total(), usual) if source.listed_lastmod is None else 0.0
@@ -195,6 +205,13 @@ class Sources:
 
     def _line_up(self, number: int) -> None:
         self._due.setdefault(self[number].host, {})[number] = None
+
+    def _take_out_of_line(self, number: int) -> None:
+        self._polls.discard(number)
+        waiting = self._due.get(self[number].host, {})
+        waiting.pop(number, None)
+        if not waiting:
+            self._due.pop(self[number].host, None)
 
     def _wait_until(self, at: float, number: int) -> None:
         self.describe(number, next_poll_at=at)

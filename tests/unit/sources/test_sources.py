@@ -138,3 +138,22 @@ def test_a_source_that_was_planned_under_another_interval_waits_no_longer_than_a
         now=100.0,
     )
     assert [sources[number].next_poll_at for number in range(2)] == [86_500.0, 7_000.0]
+
+
+def test_a_source_that_nobody_names_any_more_is_asked_no_more_until_it_is_named_again() -> None:
+    """Nor what it lists; also if it is asked at that moment, or waits in line."""
+    sources = Sources(3600.0)
+    for number, name in enumerate(("index", "listed", "other")):
+        sources.add("sitemap", f"http://a/{name}.xml", "a", now=0.0, parent=0 if name == "listed" else None)
+        sources.polled(number, 0.0, 1, 0.0, has_news=True, fingerprint=b"x")
+    sources.n_due(4000.0)
+    assert [row.source for row in sources.leave(0)] == [0, 1]
+    sources.polled(0, 4001.0, 1, 0.0, has_news=True)
+    sources.poll(1)
+    assert sources.next_due(4001.0, lambda source: True) == 2
+    assert sources.n_due(1e9) == 0
+    loaded = Sources(3600.0)
+    loaded.load(sources)
+    assert loaded.add("sitemap", "http://a/index.xml", "a", now=5000.0) is not None
+    assert loaded.n_due(5000.0) == 2
+    assert loaded[0].fingerprint is None  # so that it is read, and what it lists is named again
