@@ -87,7 +87,7 @@ class ValueLines:
         self._until = min(self._until, float(lines[3].min(initial=np.inf)))
 
     def values_at(self, now: float) -> FloatArray:
-        """Return the values of the pages, shape (n,). O(n), plus an evaluation for each line that has ended."""
+        """Return what the pages are worth, shape (n,). O(n), and a value for each line that has ended."""
         if now > self._until:
             over = np.flatnonzero(self._lines[3, : self._n] < now)
             self._lines[:, over] = self.of(self._page[over], now)

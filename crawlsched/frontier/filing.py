@@ -20,13 +20,13 @@ __all__ = ["AT_ONCE", "SLOTS_TOGETHER", "Filing"]
 # The least and the greatest room for candidates. In between, one page in 64 may be a candidate.
 _FEWEST = 64
 _MOST = _FEWEST**2
-#: Pages that fall due within this number of slots are looked at together, which takes hardly longer than one page. A
-#: collection smaller than the cube of this number uses fewer slots, since a page may be due again after a few. While
-#: first copies wait, no page with a copy takes more than one slot in this number. Otherwise the first page of a site
+#: Pages that fall due in this number of slots are looked at together, which takes hardly longer than one page. In a
+#: collection smaller than the cube of this number they are fewer slots, since a page can come back after a few. While
+#: first copies wait, no page with a copy takes more than one slot in this number: otherwise the first page of a site
 #: would be fetched again and again until others are known.
 SLOTS_TOGETHER = 16
-#: Each pick computes this number of due times and makes this number of pages candidates. That takes a millisecond if no
-#: page is announced, and up to 6 if all are. A sample has eight times this number of pages.
+#: With each pick this number of due times is computed, and this number of pages become candidates. That takes a
+#: millisecond where no page is announced, and up to 6 where all are. A sample is eight times as many pages.
 AT_ONCE = 256
 # While there is no good candidate, one pick does that this number of times.
 _STEPS = 32
@@ -61,7 +61,7 @@ class Filing:
         # No other page may go before the first time; until the second, the search through all pages is not repeated.
         self._idle_until = self._searched_until = -np.inf
         self._now = self._looked_until = -np.inf
-        # Picks are counted, not slots: those that the machine is too slow to use bring no page nearer.
+        # Slots that pass unused, above what the machine can do, bring no page nearer: so picks are counted.
         self._picks_until_look = 0
 
     def _place_of(self, page: int) -> int:
@@ -132,7 +132,7 @@ class Filing:
                 self._forced.push(self._pages.host.item(page), float(next(self._force_numbers)), page)
 
     def _leave(self, pages: IndexArray) -> None:
-        """Take pages out of the queues in which they stand; their place in the column stays."""
+        """Take pages from where they stand, if that is more than a place in the column."""
         for page in pages[self._due.place[pages] > SOON].tolist():
             if self._due.place.item(page) == NEW:
                 self.new.discard(page)
@@ -228,7 +228,7 @@ class Filing:
 
     @property
     def _slots_together(self) -> int:
-        """The number of slots for which due pages are looked at together."""
+        """For how many slots the pages that fall due are looked at together."""
         return 0 if self._intervals.come else min(self._pages.n // SLOTS_TOGETHER**2, SLOTS_TOGETHER)
 
     @property

@@ -103,7 +103,7 @@ class Knowledge:
             place(rows[part], now)
 
     def _end_visit(self, page: int, now: float) -> None:
-        """End a visit, and place its page by what is known now."""
+        """A visit has ended: the page is placed by what is known now."""
         self.in_flight_pages.discard(page)
         self.frontier.file_one(page, now)
 

@@ -1,4 +1,4 @@
 """The receiver: an HTTP server inside the crawl that takes pings, off unless an address is set.
 
-It reads pings, limits them, and hands them to the crawl. Begin reading with `receiver`.
+Reads and limits what comes in, and hands it to the crawl. Begin reading with `receiver`.
 """

@@ -1,4 +1,4 @@
-"""Pings: announcements that others send, in the formats of IndexNow and WebSub. This module reads and checks them."""
+"""Pings: announcements that others send, in the formats of IndexNow and WebSub; read and checked, nothing more."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PORT = re.compile(r":\d{1,5}\Z")
 
 
 class PingRefused(ValueError):
-    """A ping was refused; the error has the HTTP status for the sender, and the reason in one sentence."""
+    """A ping is not taken, with the HTTP status for the sender and the reason in one sentence."""
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(reason)
@@ -103,7 +103,7 @@ def _host(url: str) -> str:
 
 
 def callback_token(topic: str, key: str) -> str:
-    """Return the secret part of a WebSub callback's address, for the topic of the callback."""
+    """Return the part of a WebSub callback's address that nobody can guess, for the topic that it belongs to."""
     return _keyed(f"callback {topic}", key)[:32]
 
 
@@ -117,7 +117,7 @@ def _keyed(text: str, key: str) -> str:
 
 
 def begun_signature(header: str | None, topic: str, key: str) -> tuple[str, hmac.HMAC]:
-    """Return the signature of a notification, and the hash that will compute the right one (WebSub, section 8).
+    """Return the digits of a notification's signature, and the hash that makes the right ones (WebSub, section 8).
 
     >>> form = subscription_form("https://me/", 7, "https://example.com/feed", "0123456789")
     >>> digits = hmac.new(form["hub.secret"].encode(), b"<feed/>", "sha256").hexdigest()
@@ -135,8 +135,8 @@ def begun_signature(header: str | None, topic: str, key: str) -> tuple[str, hmac
 def subscription_form(address: str, source: int, topic: str, key: str) -> dict[str, str]:
     """Return the form that a subscriber posts to a topic's hub.
 
-    `address` is where the hub reaches the receiver, and `source` the number of the sitemap or feed. `topic` is the name
-    that the feed gives itself (``rel="self"``), or else its URL.
+    `address` is where the hub reaches the receiver, `source` the number of the sitemap or feed, and `topic` what that
+    calls itself (``rel="self"``), or else its URL.
 
     >>> form = subscription_form("https://me/", 7, "https://example.com/feed", "0123456789")
     >>> form["hub.callback"], form["hub.mode"]

@@ -43,13 +43,13 @@ logger = logging.getLogger(__name__)
 _http_logger = logging.getLogger(f"{__name__}.http")
 
 _MOST_BYTES = 2 * 1024 * 1024
-# Requests a second, good or bad. A request beyond that waits for a second and gets the answer 429.
+# Requests a second, good or bad; what comes beyond that waits for a second and is then answered 429.
 _REQUESTS_PER_SECOND = 50.0
 # URLs a second that are taken.
 _URLS_PER_SECOND = 10.0
 # URLs that wait for the crawl at once: two full pings.
 _MOST_WAITING = 2 * MOST_URLS
-# Seconds within which a request has to be complete.
+# Seconds in which a request has to be there.
 _SLOWEST = 10.0
 
 
@@ -69,7 +69,7 @@ class Receiver:
         self._connections: Connections | None = None
 
     async def start(self) -> None:
-        """Listen. If that is not possible, the log says why, and the crawl goes on without a receiver."""
+        """Listen; if that is not possible the log says why, and the crawl goes on without."""
         try:
             require_aiohttp("The receiver of pings")
         except CrawlschedError as error:
@@ -81,7 +81,7 @@ class Receiver:
         host, port, *_ = self._refresher.settings.receiver
 
         app = web.Application(client_max_size=_MOST_BYTES, middlewares=[web.middleware(partial(self._guard))])
-        # Some clients write the names in capitals, or put a slash behind them.
+        # Clients write the names in capitals, too, and put a slash behind them.
         indexnow, websub = "/{name:(?i:indexnow)/?}", "/{name:(?i:websub)}/{source:[0-9]{1,9}}/{token}"
         app.router.add_get(indexnow, self._indexnow)
         app.router.add_post(indexnow, self._indexnow)
@@ -126,9 +126,8 @@ class Receiver:
         assert self._connections is not None
         try:
             async with asyncio.timeout(_SLOWEST):
-                # A request counts once it is complete. An incomplete request occupies a connection, and the oldest such
-                # connection is closed. The body of a hub is read by its handler, once the hub has shown that it knows
-                # the secret address.
+                # A request counts once it is complete. Half a request occupies a connection; the oldest of these goes.
+                # The body of a hub is read by its handler, once the hub has shown that it knows the secret address.
                 if request.can_read_body and "token" not in request.match_info:
                     await request.read()
             with self._connections.busy(request.protocol):
@@ -176,7 +175,7 @@ class Receiver:
     # -- WebSub
 
     def _topic(self, request: web.Request) -> tuple[Source, str]:
-        """Return the source of a callback, and the name of the topic that we subscribed to.
+        """Return the source of a callback, and the name under which it was subscribed to.
 
         The feed calls itself by that name, which can differ from its address (WebSub, section 5.1). The token shows
         that we made the callback for that name.
@@ -200,7 +199,7 @@ class Receiver:
             reason = request.query.get("hub.reason", "?")[:MAX_EXAMPLE]
             logger.warning("The hub of %s denies the subscription: %r", topic, reason)
             return web.Response(status=200)
-        # The token shows that this crawl asked for the subscription, and it never asks to end one.
+        # The token shows that somebody here asked for it, and nobody here ever ends a subscription.
         if mode != "subscribe" or request.query.get("hub.topic") not in (topic, source.url) or not challenge:
             raise PingRefused(404, "This was not asked for.")
         self._refresher.count("crawlsched/websub/subscribed")
@@ -230,7 +229,7 @@ class Receiver:
 
 
 def _is_ours(record: logging.LogRecord) -> bool:
-    """Whether an error of the HTTP server is ours; anybody could fill the log with errors about what is no HTTP."""
+    """Whether an error of the HTTP server is ours; others could fill the log as they please with what is no HTTP."""
     from aiohttp.http_exceptions import HttpProcessingError
 
     error = record.exc_info[1] if record.exc_info else None
@@ -238,9 +237,9 @@ def _is_ours(record: logging.LogRecord) -> bool:
 
 
 def allowance(rate: float, reserve: float, now: float) -> Callable[[float, float], bool]:
-    """Return a function that takes from a token bucket: `rate` units a second, `reserve` of them at once.
+    """Return what takes from a token bucket: `rate` units a second, `reserve` of them at once.
 
-    It takes some units at a time. If there are too few, it takes none and returns False.
+    It takes some units at a time; False if there are too few, and then none is taken.
 
     Examples
     --------
@@ -261,17 +260,17 @@ def allowance(rate: float, reserve: float, now: float) -> Callable[[float, float
     return takes
 
 
-#: The most connections that are kept. The system may accept as many again; these are closed in the same moment.
+#: Connections that are kept. The system may accept as many again at once; these are closed in the same moment.
 MOST_CONNECTIONS = 128
 
 
 class Connections:
-    """Accepts connections for an aiohttp server, which by itself would take any number.
+    """Accepts connections for a server of aiohttp's, which by itself takes any number.
 
     Notes
     -----
-    The newest connection always gets in, and the oldest quiet one goes. A sender that opens many connections, or sends
-    a request letter by letter, loses its own. A sender of a whole request is served. A connection on which a request is
+    The newest connection always gets in, and the oldest quiet one goes. Whoever opens many connections, or sends a
+    request letter by letter, loses his own; a sender with a whole request is served. A connection on which a request is
     being answered is never quiet.
     """
 
@@ -283,19 +282,19 @@ class Connections:
         self._busy: set[RequestHandler] = set()
 
     async def listen(self, host: str, port: int) -> tuple[str, int]:
-        """Begin to accept connections; return the address and the port."""
+        """Begin to accept; return where."""
         self._listening = await self._loop.create_server(self._accepted, host, port, backlog=MOST_CONNECTIONS)
         address: tuple[Any, ...] = self._listening.sockets[0].getsockname()
         return address[0], address[1]
 
     def close(self) -> None:
-        """Accept no more connections; the server itself ends those that are open."""
+        """Accept no more; the server itself ends those that are open."""
         if self._listening is not None:
             self._listening.close()
 
     @contextmanager
     def busy(self, connection: RequestHandler) -> Iterator[None]:
-        """Keep a connection from being quiet while its request is being answered."""
+        """While a request is being answered its connection is not quiet."""
         self._busy.add(connection)
         try:
             yield
@@ -303,7 +302,7 @@ class Connections:
             self._busy.discard(connection)
 
     def _accepted(self) -> RequestHandler:
-        # The transport is made in this turn of the loop, and the server learns of it in the next one.
+        # Its transport is made in this turn of the loop, and the server hears of it in the next.
         self._loop.call_soon(self._loop.call_soon, self._make_room)
         return self._server()
 
