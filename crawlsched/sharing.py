@@ -1,14 +1,13 @@
-"""Sharing: the rules by which processes share a collection and its rate, without a database, a clock or Scrapy.
+"""Sharing: one collection, one rate, many processes, as rules without a database, a clock or Scrapy.
 
-`shard_of` returns the shard of a host, `assigned` the member that should own each shard, and `divided` the part of the
-rate for each. A member sends a `Renewal`, gets an `Answer`, and updates its `Grant`; `store.members` brings both to
-PostgreSQL.
+`shard_of` says to which shard a host belongs, `assigned` which member should own which shard, `divided` how much of the
+rate each gets. A member renews its grant (`Renewal`, `Answer`), and a `Grant` is what it makes of that; `store.members`
+brings both to PostgreSQL.
 
-The database decides by a function of its own, which the first migration makes. Tests compare that function with the
-same rule in Python. Other tests try the rule with clocks that differ, lost answers, pauses and deaths. A lock on the
-budget's row serialises the calls, so that the sum of the grants which have not expired never exceeds the rate. A member
-writes a higher rate into the row first, and uses it after the answer. It uses a lower rate first, and writes it with
-the next renewal.
+The database's part of the decision is a function there (the first migration has it). Tests hold it against the same
+rule in Python, and that rule against clocks that differ, lost answers, pauses and deaths. Its call is serialised by a
+lock on the budget's row, so that the sum of the grants which have not expired never exceeds the rate. A higher rate is
+written into the row first, and used after the answer. A lower one is used first, and written by the next renewal.
 """
 
 from __future__ import annotations
@@ -45,22 +44,21 @@ Name = TypeVar("Name", str, int)
 LARGEST_NUMBER = 4096
 #: Seconds for which a grant is valid by the database's clock.
 LEASE = 6.0
-#: Seconds by which the holder of a grant stops sooner by its own clock, since clocks may differ in their rates by 8
-#: percent.
+#: Seconds by which its holder stops sooner by its own clock: clocks may differ in their rates by 8 percent.
 MARGIN = LEASE / 12
-#: Seconds between two renewals, of which two in a row may be lost.
+#: Seconds between two renewals: two may be lost.
 RENEWAL_INTERVAL = LEASE / 3
 #: The crawl values at which every curve is published, rising; importance times seconds.
 LEVELS: FloatArray = np.geomspace(1e-4, 1e8, 97)
-# Each shard gets this part of an equal share at least, so that it still notices its changes.
+# Each shard gets this part of an equal share at least, so that no shard is blind for its changes.
 _LEAST_SHARE = 0.002
-# Loads that differ by less than this share of a fair load stay as they are, since each move costs a loading. A curve
-# made from less than this share of the pages says nothing about the others.
+# Loads that differ by less than this share of a fair one are left: each move costs a loading. A curve made from less
+# than this share of the pages says nothing about the rest.
 _LITTLE = 0.1
 
 
 def is_number_of_shards(n: int) -> bool:
-    """Return whether a collection may have this number of shards: a power of two from 2 to 4096."""
+    """Say whether a collection may have this number of shards: a power of two from 2 to 4096."""
     return 2 <= n <= LARGEST_NUMBER and n & (n - 1) == 0
 
 
@@ -77,7 +75,7 @@ def shard_of(host: str, n_shards: int) -> int:
 
 
 def assigned(weights: Mapping[int, float], owners: Mapping[int, str], members: Collection[str]) -> dict[int, str]:
-    """Give each shard a member, and move no more shards than fairness asks for; `weights` has the load of each shard.
+    """Give each shard one of some members, moving no more than fairness asks for; `weights` is what each costs.
 
     >>> assigned({0: 1.0, 1: 1.0, 2: 1.0, 3: 1.0}, {0: "a", 1: "a", 2: "a", 3: "a"}, ["a", "b"])
     {0: 'b', 1: 'b', 2: 'a', 3: 'a'}
@@ -107,7 +105,7 @@ def _move(weights: Mapping[int, float], given: dict[int, str], load: dict[str, f
         gap = load[most] - load[least]
         if gap <= tolerance:
             return
-        # Moving a shard that weighs as much as the gap would only swap the two loads, again and again.
+        # A shard that weighs as much as the gap would only change the loads' places, and so for ever.
         fitting = [
             shard
             for shard, member in given.items()
@@ -115,7 +113,7 @@ def _move(weights: Mapping[int, float], given: dict[int, str], load: dict[str, f
         ]
         if not fitting:
             return
-        # Choose the move that brings the two loads nearest to each other.
+        # The move that leaves the two nearest to each other.
         shard = min(fitting, key=lambda shard: (abs(gap - 2.0 * weights[shard]), shard))
         given[shard] = least
         load[most] -= weights[shard]
@@ -125,7 +123,7 @@ def _move(weights: Mapping[int, float], given: dict[int, str], load: dict[str, f
 def written_curve(demand: FloatArray, n_planned: int, n_pages: int) -> str | None:
     """Pack a demand curve (`Plan.demand`) of `n_planned` pages at the common levels, for the `n_pages` that there are.
 
-    Return None if the curve says too little about that number of pages.
+    None: the curve says too little about that many.
 
     >>> demand = np.array([[10.0, 1.0], [1.0, 4.0]])
     >>> float(np.interp(1.0, LEVELS, read_curve(written_curve(demand, n_planned=10, n_pages=30))).round(2))
@@ -138,7 +136,7 @@ def written_curve(demand: FloatArray, n_planned: int, n_pages: int) -> str | Non
     level, rate = np.log(demand[::-1, 0]), np.log(np.maximum(demand[::-1, 1], np.finfo("<f4").tiny))
     asked = np.log(LEVELS)
     curve = np.exp(np.interp(asked, level, rate)) * n_pages / n_planned
-    # Above the curve's highest value no crawl is wanted; below its lowest, no more than there.
+    # Above its highest value nothing is wanted; below its lowest, no more than there.
     curve[asked > level[-1]] = 0.0
     return curve.astype("<f4").tobytes().hex()
 
@@ -154,7 +152,7 @@ def read_curve(packed: object) -> FloatArray | None:
 
 
 def divided(rate: float, curves: Mapping[Name, FloatArray | None], n_pages: Mapping[Name, int]) -> dict[Name, float]:
-    """Divide a rate so that the last crawl of each shard is worth the same; without a curve a shard's pages count.
+    """Divide a rate so that the last crawl of each shard is worth the same; without its curve it gets one by pages.
 
     Examples
     --------
@@ -187,7 +185,7 @@ def _at_one_level(
     if not total.max() > 0.0:
         by_pages: FloatArray = rate * pages / pages.sum()
         return by_pages
-    # The totals fall as the level rises; the level at which the total is the rate lies between two of them.
+    # The totals fall as the level rises; the level at which they are the rate is found between two of them.
     level = np.interp(-rate, -total, np.arange(total.size))
     below = min(int(level), total.size - 2)
     share = level - below
@@ -219,11 +217,10 @@ class Answer:
 
 
 class Grant:
-    """The rate at which a member may send.
+    """What a member may send.
 
-    Only the member's own monotonic clock counts here, and it is read before the database is asked. So the grant ends
-    here before it ends in the database, however long the answer takes. The two clocks may differ in their rates by 8
-    percent.
+    Only the member's own monotonic clock counts here, and it is read before the database is asked: however long the
+    answer takes, the grant ends here before it ends there. Clocks may differ in their rates by 8 percent.
 
     Examples
     --------
