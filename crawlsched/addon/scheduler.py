@@ -62,7 +62,8 @@ logger = logging.getLogger(__name__)
 
 #: The setting in which the add-on keeps the project's SCHEDULER, which gets the requests that are no pages.
 FALLBACK_SCHEDULER = "SCHEDULER_BEFORE_CRAWLSCHED"
-#: Seconds between two looks at whatever has time; spider_idle for a handler that raises DontCloseSpider, as in Scrapy.
+#: Seconds between two looks at whatever is not urgent; also between two spider_idle signals for a handler that raises
+#: DontCloseSpider, as in Scrapy.
 LOOK_INTERVAL = 5.0
 # Keys of meta that a request must not take over from the one that it was made of.
 _OWN_META = ("crawlsched_visit", "crawlsched_source", "crawlsched_changed", "crawlsched_named_by_site")
@@ -176,7 +177,7 @@ class Scheduler(BaseScheduler):
             await maybe_deferred_to_future(closed)
 
     def has_pending_requests(self) -> bool:
-        """A collection is never finished, there is always a next page; but a run of one pass is."""
+        """A collection always has a next page, so there is always a request, except when a run of one pass is over."""
         if self._closed or self._refresher.one_pass is None or not self._refresher.is_open:
             return not self._closed
         return self._has_requests() or not self._refresher.pass_is_over(self._refresher.clock())
@@ -203,8 +204,8 @@ class Scheduler(BaseScheduler):
                 visit.is_waiting = True
                 self._continuations.append(request)
                 return True
-            # The visit has ended, so this is a new request that a spider made of one that was sent. It may be that one
-            # itself, by which the end of its items is known.
+            # The visit has ended, so this is a new request that a spider made of one that was sent. It may be the sent
+            # request itself, by which the end of its items is noticed, so a copy is made.
             request = _without_visit(request)
         template = self._kept_as(request, was_sent=token is not None)
         delivery = self._refresher.book.get(yielded_by)
@@ -436,7 +437,7 @@ class Scheduler(BaseScheduler):
         if request is None:
             return False
         if request.meta.pop(_FILTERED_META, False):
-            request.dont_filter = False  # where it leads, other components are to look at
+            request.dont_filter = False  # other components are to check where it leads
         token = request.meta["crawlsched_visit"] = self._visits.open(url=request.url, now=now).token
         self._refresher.book.untracked_sent(token, now)
         self._wrap_errback(request, not_sent=self._keep)

@@ -94,7 +94,7 @@ class Gate:
             self._rate.n_waiting -= 1
 
     def _sent(self, host: str) -> None:
-        # Also where no distance is kept: the first request is for a robots.txt, which may tell one.
+        # Also where no distance is kept: the first request is for a robots.txt, which may state one.
         now = self._passed_at[host] = self._clock()
         self._rate.pace.sent(now)
 
@@ -158,7 +158,7 @@ class PacedHandlers:
     async def _download(self, request: Request) -> Response:
         await self._turn(request, await self.judged_host(request))
         self._refresher.rate.sent(self._clock())
-        # Twisted's own retries would go without a turn; Scrapy's have one.
+        # Twisted's own retries would go without a turn, while Scrapy's retries have one.
         switch_off_retries(self._handlers, urlparse_cached(request).scheme)
         return await download_by(self._handlers, request, self._crawler)
 
@@ -198,7 +198,8 @@ class PacedHandlers:
         if hosts.crawl_delay:
             distance = max(distance, hosts.crawl_delay.get(hosts.number(host), 0.0))
         await self._gate.passes(host, distance)
-        # Asked for each request: a process that was stopped for a while goes on with the one it was sending.
+        # This is checked for each request: a process that was stopped for a while goes on with the request that it was
+        # sending.
         if not self._refresher.may_send(request.meta.get("crawlsched_visit")):
             raise NotSent("Another process has its host by now.")
 

@@ -37,7 +37,7 @@ class HubSubscriber:
         self._at_once = at_once
 
     def look(self) -> None:
-        """Ask for what is due, for some feeds at once."""
+        """Ask the hubs of feeds that are due, of some feeds at once."""
         now = self._refresher.clock()
         named = [
             (subscription_of(source), source)

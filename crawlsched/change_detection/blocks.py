@@ -333,7 +333,7 @@ def _path_below(path: int, step: str) -> int:
 
 
 def _known(tag: Tag) -> Any:
-    """Return, and remember, the step to an element, and the words of its tag for readers and for programs."""
+    """Return, and remember, the step to an element, and what its tag says to readers and to programs."""
     said = told_by(tag), data_of(tag)
     tag.known = _step(tag), said if any(said) else None
     return tag.known

@@ -15,7 +15,7 @@ from crawlsched.change_detection.limits import LONGEST_COMPARED
 __all__ = ["PHRASE", "Fingerprint", "likeness", "sketch", "sketch_similarity"]
 
 _HASHES = 64  # that a sketch keeps
-#: A hash of a phrase in a sketch. In this form, hashes have the order of their numbers.
+#: A hash of a phrase in a sketch. Written so, hashes have the order of their numbers.
 PHRASE = Struct(">I")
 _MADE_UP = re.compile(r"\b(?=\w*\d)[0-9a-fA-F]{8,}\b|\d+")
 
@@ -60,8 +60,8 @@ def sketch(text: str) -> bytes:
 
     Notes
     -----
-    A sketch measures a change; it does not detect one. It misses most one-word edits of long pages. Hashes of 32 bits
-    are enough for a measure, although anybody can make them collide.
+    A sketch measures a change; it does not detect one. It misses most one-word edits of long pages. 32 bits that
+    anybody can make collide are enough for a measure.
 
     Examples
     --------

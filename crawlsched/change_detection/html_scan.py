@@ -88,7 +88,7 @@ class Tag:
         #: What reading it takes, in tags without attributes.
         self.cost = 2 if self.attributes else 1
         self.is_raw = self.is_unseen or (not self.closes and self.name in _TEXT_ONLY)
-        #: What the reader of the tag has found out about it, kept for the next equal tag.
+        #: What whoever reads it has found out about it.
         self.known: Any = None
 
     @property

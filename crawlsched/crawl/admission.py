@@ -42,7 +42,7 @@ class Admission:
     """How pages and sources come in.
 
     `sharing` takes what belongs to other shards. Scrapy reads robots.txt with ROBOTSTXT_OBEY; otherwise `asks_robots`
-    is true. `not_data` has callbacks whose requests could not be written down, and how often.
+    is true. `not_data` counts, by callback, the requests that could not be written down.
     """
 
     collection: Collection
@@ -181,7 +181,7 @@ class Admission:
             )
 
     def _take_over(self, page: int, asked: PageRequest, now: float, *, stays: bool, is_news: bool) -> None:
-        """Give a page the template of its newest request, and note other data as news of the page.
+        """Give a page the template of its newest request; other data in it are news of the page.
 
         A request that is itself sent brings its data to the callback. So these data are no news at the next visit.
         """
@@ -236,7 +236,7 @@ class Admission:
         return checked(importance, url)
 
     def weigh(self, pages: Sequence[int], importance: Sequence[float], now: float, *, stated: bool = True) -> int:
-        """Take over what distinct pages are worth, at once; return how many changed."""
+        """Set the importance of distinct pages at once; return how many changed."""
         rows, weights = np.array(pages, np.intp), np.array(importance, np.float64)
         collection, planner = self.collection, self.collection.planner
         if stated:
@@ -275,7 +275,7 @@ class Admission:
                 if (numbers := rules.numbers([row[1] for row in known])) is not None and numbers.any():
                     pages = np.array([row[0] for row in known])[numbers > 0]
                     collection.planner.set_intervals(pages, numbers[numbers > 0], clock())
-                # It may have been stated after they were read.
+                # An importance may have been stated after the pages were read.
                 marks = collection.planner.pages.marks
                 open_ones = [row for row in known if not (row[3] or marks.item(row[0]) & STATED)]
                 importance = [self.importance(url, meta, None) for _, url, meta, _ in open_ones]

@@ -49,7 +49,7 @@ _LONGEST_UNSAVED = 2.0
 FLUSH_INTERVAL = 0.3
 # Seconds between two readings ahead, each of the facts of pages that are likely to be picked in twice this time.
 _READ_AHEAD = 0.7
-# How many pages are read together where one was not foreseen, and at least.
+# This number of pages is read together if one was not foreseen; reading ahead takes more than this number.
 _READ_TOGETHER = 32
 # Seconds for what is left to write at the end; work in the other thread, and each answer of the database, have a third.
 _LAST_WRITES = 15.0
@@ -167,7 +167,7 @@ class Collection:
     # -- pages
 
     def add_pages(self, found: Sequence[FoundPage], now: float, worth: Sequence[float] | None = None) -> list[int]:
-        """Take pages in, in one go; return them. `worth` is what their copies are worth; None: 1 each."""
+        """Take pages in, all at once, and return them. `worth` has the importance of each; None: 1 each."""
         hosts = np.array([self.hosts.number(page.host) for page in found], np.intp)
         importance = np.ones(len(found)) if worth is None else np.array(worth)
         parts = np.array([part_number(page.url) for page in found], np.intp)

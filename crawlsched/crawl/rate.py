@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 # All processes pay back at once what they owe after a restart of their server: together 2 % of ten seconds.
 _LONGEST_SHARED_DEBT = 0.2
-# As many requests as these seconds have, and one more, may wait for their turn.
+# The requests of these seconds, and one more, may wait for their turn.
 _MOST_WAITING = 0.1
 
 

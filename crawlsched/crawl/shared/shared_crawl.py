@@ -285,8 +285,8 @@ class SharedCrawl:
         if of is None:
             self._membership.hand_over(row)
         else:
-            # Written with what the visit has taught: after a crash both are there, or both are lost and the visit is
-            # made again.
+            # The row is written with what the visit has taught. After a crash both are there, or both are lost and the
+            # visit is made again.
             refresher.collection.unsaved.of_shard(of, now).outgoing.append(row)
         return AdmissionResult.ELSEWHERE
 
