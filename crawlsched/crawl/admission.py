@@ -28,7 +28,6 @@ from crawlsched.crawl.side_thread import STEP
 from crawlsched.crawl.sources import POLLED_KINDS
 from crawlsched.pages import NEW
 from crawlsched.pages.marks import AWAITED, BY_START, NEWS, RECRAWL, START, STATED
-from crawlsched.pages.variants import MOST_OF_A_URL, asked_variant, variant_fingerprint
 from crawlsched.store import Source, host_of
 from crawlsched.store.rows import ROWS_AT_ONCE
 
@@ -55,7 +54,7 @@ class Admission:
 
     def __post_init__(self) -> None:
         self._settings, self._count = self.collection.settings, self.collection.count
-        self._said_too_many = self._said_credentials = False
+        self._said_credentials = False
         self._passed: set[int] = set()  # pages of start() for which another request of this run has gone out
 
     # -- a request is made
@@ -87,10 +86,9 @@ class Admission:
             raise ValueError(f"{kind!r} is handed over by another version; let all processes have the same.")
 
     def _requested(self, asked: PageRequest, now: float) -> tuple[AdmissionResult, int]:
-        variant = asked_variant(asked.meta)
         page = self._page_of(asked)
         if page < 0:
-            return self._found(asked, variant, now)
+            return self._found(asked, now)
         if self._settings.ignore_parameters:
             self.collection.put_url(page, asked.url, now)
         pages = self.collection.planner.pages
@@ -134,17 +132,14 @@ class Admission:
         return self.collection.shards.of_name(host) is not None
 
     def _page_of(self, asked: PageRequest) -> int:
-        return self.collection.index.page(variant_fingerprint(asked.request_fingerprint, asked_variant(asked.meta)))
+        return self.collection.index.page(asked.request_fingerprint)
 
     def _known(self, asked: PageRequest, now: float) -> AdmissionResult:
         self._count("crawlsched/known")
         self.collection.withheld.note(asked.host, "known", asked.url, now)
         return AdmissionResult.KNOWN
 
-    def _found(self, asked: PageRequest, variant: str | None, now: float) -> tuple[AdmissionResult, int]:
-        if variant is not None and self.collection.variants.n(asked.request_fingerprint) >= MOST_OF_A_URL:
-            self._say_too_many(asked.url)
-            return AdmissionResult.ONCE, -1
+    def _found(self, asked: PageRequest, now: float) -> tuple[AdmissionResult, int]:
         found = FoundPage(
             asked.url,
             asked.request_fingerprint,
@@ -152,7 +147,6 @@ class Admission:
             asked.importance,
             asked.template,
             int(asked.meta.get("depth", 0)),
-            variant,
         )
         if (reason := self.collection.kept_out([found], now)[0]) == "forgotten":
             self._count("crawlsched/forgotten")
@@ -163,22 +157,9 @@ class Admission:
             return AdmissionResult.TOO_MANY, -1
         if not asked.is_start:
             self.growth.found(asked.url)
-        if variant is not None:
-            self._count("crawlsched/variants")
         (page,) = self.add([found], now)
         self.collection.mark(page, AWAITED | (START | BY_START if asked.is_start else 0), now)
         return AdmissionResult.NEW, page
-
-    def _say_too_many(self, url: str) -> None:
-        self._count("crawlsched/variants/too_many")
-        if not self._said_too_many:
-            self._said_too_many = True
-            logger.warning(
-                "%s has %d variants, and no more are kept fresh; further ones are crawled once (this is said once). "
-                "Name those that matter by meta['crawlsched_page'].",
-                url,
-                MOST_OF_A_URL,
-            )
 
     def _take_over(self, page: int, asked: PageRequest, now: float, *, stays: bool, is_news: bool) -> None:
         """Give a page the template of its newest request, and note other data as news of the page.
@@ -320,9 +301,8 @@ class Admission:
 
     def found(self, found: FoundPage, now: float) -> None:
         """Take in a page that another process's site has named, unless it is known or was forgotten on purpose."""
-        if self.collection.variants.pages(found.request_fingerprint):
-            return
-        if self.collection.kept_out([found], now)[0] is None:
+        is_known = self.collection.index.page(found.request_fingerprint) >= 0
+        if not is_known and self.collection.kept_out([found], now)[0] is None:
             self.add([found], now)
 
     def is_elsewhere(self, found: FoundPage, found_on: str, now: float) -> bool:

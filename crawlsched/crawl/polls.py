@@ -73,10 +73,9 @@ class Polls:
     def _known_as(self, host: str, url: str) -> tuple[bytes, list[int]]:
         """Return a URL's fingerprint and its pages that are of one shard with a host: a sitemap announces no others."""
         name, shards = self._collection.request_fingerprint(url), self._collection.shards
-        pages = self._collection.variants.pages(name)
-        if shards.n is not None:
-            pages = [page for page in pages if shards.of_page(page) is shards.of_name(host)]
-        return name, pages
+        page = self._collection.index.page(name)
+        is_meant = page >= 0 and (shards.n is None or shards.of_page(page) is shards.of_name(host))
+        return name, [page] if is_meant else []
 
     def _above(self, number: int) -> list[Source]:
         above: list[Source] = []
@@ -263,7 +262,7 @@ class Polls:
         now, host = self._clock(), self._sources[number].host
         found = []
         for page, lastmod in read.unknown[part]:
-            is_known = self._collection.variants.pages(page.request_fingerprint)
+            is_known = self._collection.index.page(page.request_fingerprint) >= 0
             if not is_known and not self._admission.is_elsewhere(page, host, now):
                 found.append((page, lastmod))
         reasons = self._collection.kept_out([page for page, _ in found], now)

@@ -30,7 +30,6 @@ from crawlsched.crawl.validators import seconds_since
 from crawlsched.crawl.visits import ResponseFacts, Visit, VisitEnds
 from crawlsched.pages import LIVE
 from crawlsched.pages.marks import CUT
-from crawlsched.pages.variants import variant_fingerprint
 from crawlsched.store import Outcome, PageFacts, host_of
 
 __all__ = ["AS_SERVED", "Responses"]
@@ -314,14 +313,14 @@ class Responses:
     def _moved(self, visit: Visit, to: Request, fetched: ResponseFacts, content: Content, now: float) -> Verdict:
         """Every redirect was permanent: the page lives elsewhere now, and what came is that page's content."""
         old = self.collection.facts_of(visit.page)
-        base = self.collection.request_fingerprint(to.url)
-        page = self.collection.index.page(variant_fingerprint(base, old.variant))
+        name = self.collection.request_fingerprint(to.url)
+        page = self.collection.index.page(name)
         if page == visit.page:  # an address that this project's fingerprinter takes for the same
             return self._judged(visit, page, fetched, content, now)
         if page < 0:
             importance = float(self._planner.pages.importance[visit.page])
             template = RequestTemplate(dict(old.template_data)) if old.template_data else None
-            found = FoundPage(to.url, base, host_of(to.url), None, template, old.depth, old.variant)
+            found = FoundPage(to.url, name, host_of(to.url), None, template, old.depth)
             if self.admission.is_elsewhere(
                 found, host_of(old.url), now
             ):  # its owner crawls it, and delivers what it says

@@ -293,13 +293,12 @@ class SharedCrawl:
     def _hand_on(self, batch: Batch, now: float) -> None:
         """Hand on the finds for a lost shard that are not written yet: their visit may be written."""
         for new in batch.new_pages.values():
-            if new.variant is None:
-                data = batch.templates.get(new.template or b"")
-                template = RequestTemplate(dict(data)) if data else None
-                page = FoundPage(new.url, new.request_fingerprint, new.host, None, template, new.depth)
-                row = self.handing_over.row(new.host, FOUND, to_data(page), now, of=None)
-                if row is not None:
-                    self._membership.hand_over(row)
+            data = batch.templates.get(new.template or b"")
+            template = RequestTemplate(dict(data)) if data else None
+            page = FoundPage(new.url, new.request_fingerprint, new.host, None, template, new.depth)
+            row = self.handing_over.row(new.host, FOUND, to_data(page), now, of=None)
+            if row is not None:
+                self._membership.hand_over(row)
 
     def signal(self, urls: Sequence[str], source: str, now: float) -> int:
         """Announce that pages may have changed, wherever they are; return how many of this process's were taken."""

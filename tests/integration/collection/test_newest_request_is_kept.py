@@ -1,7 +1,5 @@
 """What a request says of its page is taken over and kept: a refresher over a real database, without a crawl."""
 
-import logging
-from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
@@ -11,11 +9,9 @@ import pytest
 from crawlsched.crawl.collection import FoundPage
 from crawlsched.crawl.deliveries import Delivery
 from crawlsched.crawl.page_requests import AdmissionResult, PageRequest
-from crawlsched.crawl.pings import known_pages
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.request_templates import RequestTemplate
 from crawlsched.pages.marks import NEWS, RECRAWL, START, UNTRACKED
-from crawlsched.pages.variants import asked_variant, variant_fingerprint
 from tests import parts
 from tests.rows import name_of
 
@@ -47,7 +43,7 @@ def _ask(
     importance, found_on = more.get("importance"), more.get("found_on", -1)
     asked = PageRequest(url, name_of(url), "a.example", template, importance, meta, again, found_on)
     result = refresher.admission.requested(asked, 1_000.0)
-    return result, refresher.collection.index.page(variant_fingerprint(name_of(url), asked_variant(meta)))
+    return result, refresher.collection.index.page(name_of(url))
 
 
 def _crawled(refresher: Refresher, page: int) -> None:
@@ -87,34 +83,6 @@ def test_of_a_page_that_nobody_has_visited_the_first_request_of_each_run_counts(
     assert _ask(refresher, {"callback": "parse_item"}) == (AdmissionResult.NEW, pages[0])
     assert _ask(refresher, later) == (AdmissionResult.KNOWN, pages[0])
     assert refresher.collection.facts_of(pages[0]).template_data == {"callback": "parse_item"}
-
-
-def test_what_makes_a_variant(opened):
-    """Its name or its cookie jar, and nothing else that a request carries."""
-    refresher = opened()
-    pages = [
-        _ask(refresher, data)[1]
-        for data in (
-            {"callback": "b"},
-            {"callback": "c", "headers": [["Accept-Language", "de"]], "cookies": {"a": "b"}, "meta": {"price": 1}},
-            {"meta": {"cookiejar": 1}},
-            {"meta": {"crawlsched_page": "mine"}},
-        )
-    ]
-    assert pages[0] == pages[1]
-    assert len(set(pages)) == 3
-    assert known_pages(refresher, [URL])[0].tolist() == sorted(set(pages))
-    refresher = opened()
-    assert known_pages(refresher, [URL])[0].tolist() == sorted(set(pages))
-
-
-def test_a_url_has_sixteen_variants_at_most(opened, caplog):
-    """Further ones are crawled once, and that is said once."""
-    refresher = opened()
-    with caplog.at_level(logging.WARNING):
-        found = [_ask(refresher, meta={"cookiejar": number})[0] for number in range(20)]
-    assert Counter(found) == Counter({AdmissionResult.NEW: 16, AdmissionResult.ONCE: 4})
-    assert caplog.text.count("has 16 variants, and no more are kept fresh") == 1
 
 
 def test_a_page_that_links_to_itself_keeps_its_callback(opened):
