@@ -17,7 +17,7 @@ from crawlsched.crawl.collection import Collection
 from crawlsched.crawl.side_thread import STEP, LongWork
 from crawlsched.crawl.source_quality import tallied
 from crawlsched.crawl.source_reading import SourceRead, linked_sources, read_source
-from crawlsched.crawl.subscriptions import discovered
+from crawlsched.crawl.subscriptions import Subscription
 from crawlsched.crawl.visits import ResponseFacts, Visit, VisitEnds
 from crawlsched.store import Outcome, Source, host_of
 
@@ -229,7 +229,10 @@ class Polls:
             return
         # Only now: after a crash in between the whole sitemap is read again, and no announcement is missed.
         quality = tallied(self._sources[number].quality, read, self._clock())
-        self._sources.describe(number, quality=discovered(quality, document.hubs, self._sources[number].url))
+        before = Subscription.of(quality)
+        if (found := before.after(document.hubs, self._sources[number].url)) != before:
+            quality = found.kept(quality)
+        self._sources.describe(number, quality=quality)
         self._polled(number, self._clock(), fingerprint=read.digest, **validators)
 
     def _signalled(self, number: int, read: SourceRead, part: slice) -> None:

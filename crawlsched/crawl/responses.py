@@ -209,7 +209,8 @@ class Responses:
         if page != visit.page and fetched.moved_to is not None:
             self._leave_address(visit, fetched.moved_to, observation, now)
         collection.put_facts(verdict.facts or facts, now)
-        self.admission.growth.visited(facts.url, content.fingerprint.digest, is_first=elapsed == inf)
+        if elapsed == inf:
+            self.admission.growth.copied()
         may_teach = page == visit.page and visit.probe is None and finding is not None and detector is not None
         if may_teach and self.probes.is_wanted(visit.host, finding, detector.noise):  # type: ignore[union-attr, arg-type]
             self._planner.hold(page)

@@ -192,8 +192,7 @@ class SharedCrawl:
             self._refresher.rate.slots.set_rate(rate, now)
             self._refresher.rate.pace.set_rate(rate, now)
         self._rate, self._rested = rate, rests
-        if self._refresher.rate.on_rate is not None:
-            self._refresher.rate.on_rate()
+        self._refresher.rate.on_rate()
 
     @property
     def rate(self) -> float:
@@ -277,7 +276,7 @@ class SharedCrawl:
         refresher = self._refresher
         shard = refresher.collection.shards.of_page(asked.found_on) if asked.found_on >= 0 else None
         of = None if shard is None else shard.number
-        row = self.handing_over.row(asked.host, PAGE, asked.to_dict(), now, of=of, says=asked.says())
+        row = self.handing_over.row(asked.page.host, PAGE, asked.to_dict(), now, of=of, says=asked.says())
         if row is None:
             refresher.count("crawlsched/known")
             return AdmissionResult.KNOWN

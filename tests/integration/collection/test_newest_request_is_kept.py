@@ -38,11 +38,9 @@ def _ask(
     refresher: Refresher, data: dict[str, Any] | None = None, *, url: str = URL, again: bool = False, **more: Any
 ) -> tuple[AdmissionResult, int]:
     """Ask for a page, and return what became of that and which page it is."""
-    meta = {**(data or {}).get("meta", {}), **more.pop("meta", {})}
     template = RequestTemplate(data) if data else None
-    importance, found_on = more.get("importance"), more.get("found_on", -1)
-    asked = PageRequest(url, name_of(url), "a.example", template, importance, meta, again, found_on)
-    result = refresher.admission.requested(asked, 1_000.0)
+    page = FoundPage(url, name_of(url), "a.example", more.pop("importance", None), template)
+    result = refresher.admission.requested(PageRequest(page, again, **more), 1_000.0)
     return result, refresher.collection.index.page(name_of(url))
 
 
@@ -77,7 +75,7 @@ def test_of_a_page_that_nobody_has_visited_the_first_request_of_each_run_counts(
         assert _ask(refresher, later, url=url, again=True) == (AdmissionResult.ONCE, page)
         assert refresher.collection.facts_of(page).template_data == first
         assert refresher.planner.pages.importance[page] == 3.0
-    start = _ask(refresher, {"callback": "parse"}, again=True, meta={"is_start_request": True})
+    start = _ask(refresher, {"callback": "parse"}, again=True, is_start=True)
     assert start == (AdmissionResult.ONCE, pages[0])  # plain Scrapy delivers both
     refresher = opened()  # where the callbacks have other names
     assert _ask(refresher, {"callback": "parse_item"}) == (AdmissionResult.NEW, pages[0])
@@ -98,12 +96,11 @@ def test_a_page_that_links_to_itself_keeps_its_callback(opened):
 def test_dont_filter_and_start_requests(opened):
     """A start request asks for a delivery, a second one of it goes out as it stands, as does any with dont_filter."""
     refresher = opened()
-    start = {"is_start_request": True}
-    _, page = _ask(refresher, again=True, meta=start)
-    assert _ask(refresher, again=True, meta=start) == (AdmissionResult.ONCE, page)
+    _, page = _ask(refresher, again=True, is_start=True)
+    assert _ask(refresher, again=True, is_start=True) == (AdmissionResult.ONCE, page)
     refresher = opened()
     assert not refresher.book.owed(page)
-    assert _ask(refresher, again=True, meta=start) == (AdmissionResult.NEW, page)  # nobody has visited it
+    assert _ask(refresher, again=True, is_start=True) == (AdmissionResult.NEW, page)  # nobody has visited it
     assert refresher.book.owed(page) == START
     assert _ask(refresher, again=True) == (AdmissionResult.ONCE, page)
     assert _ask(refresher, importance=3.0)[0] is AdmissionResult.KNOWN
