@@ -17,7 +17,7 @@ from crawlsched.crawl.collection import Collection
 from crawlsched.crawl.side_thread import STEP, LongWork
 from crawlsched.crawl.source_quality import tallied
 from crawlsched.crawl.source_reading import SourceRead, linked_sources
-from crawlsched.crawl.subscriptions import discovered
+from crawlsched.crawl.subscriptions import Subscription
 from crawlsched.crawl.visits import ResponseFacts, Visit, VisitEnds
 from crawlsched.store import Outcome, host_of
 
@@ -173,7 +173,10 @@ class Polls:
             return
         # Only now: after a crash in between the whole sitemap is read again, and no announcement is missed.
         quality = tallied(self._sources[number].quality, read, self.clock())
-        self._sources.describe(number, quality=discovered(quality, document.hubs, self._sources[number].url))
+        before = Subscription.of(quality)
+        if (found := before.after(document.hubs, self._sources[number].url)) != before:
+            quality = found.kept(quality)
+        self._sources.describe(number, quality=quality)
         self._polled(number, self.clock(), fingerprint=read.digest, **validators)
 
     def _signalled(self, number: int, read: SourceRead, part: slice) -> None:
@@ -206,7 +209,7 @@ class Polls:
         now, host = self.clock(), self._sources[number].host
         found = []
         for page, lastmod in read.unknown[part]:
-            is_known = self.collection.variants.pages(page.request_fingerprint)
+            is_known = self.collection.index.page(page.request_fingerprint) >= 0
             if not is_known and not self.admission.is_elsewhere(page, host, now):
                 found.append((page, lastmod))
         reasons = self.collection.kept_out([page for page, _ in found], now)

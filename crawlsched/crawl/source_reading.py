@@ -46,7 +46,7 @@ _NO_PAGES: NDArray[np.intp] = np.empty(0, np.intp)
 
 @dataclass(slots=True)
 class SourceRead:
-    """What a source says."""
+    """The content of a source."""
 
     digest: bytes  # of the body: the same bytes say the same
     document: SitemapDocument
@@ -96,10 +96,10 @@ def _above(collection: Collection, source: Source) -> list[Source]:
 def _look_up(read: SourceRead, collection: Collection, shard: Shard) -> list[_Entry]:
     """Note which entries are of known pages of a shard and which of unknown ones; return those of the known pages."""
 
-    def known_as(url: str) -> tuple[bytes, list[int]]:
-        name, shards = collection.request_fingerprint(url), collection.shards
-        pages = collection.variants.pages(name)
-        return name, pages if shards.n is None else [page for page in pages if shards.of_page(page) is shard]
+    def known_as(url: str) -> tuple[bytes, int]:
+        name = collection.request_fingerprint(url)
+        page = collection.index.page(name)
+        return name, page if page >= 0 and collection.shards.of_page(page) is shard else -1
 
     # Two spellings of one URL are one page, and the later date counts, as for two entries with one spelling.
     known: dict[int, _Entry] = {}
@@ -112,15 +112,15 @@ def _look_up(read: SourceRead, collection: Collection, shard: Shard) -> list[_En
         if number % STEP == 0:  # in favour of the slot clock
             time.sleep(SLICE)
         try:
-            name, pages = known_as(url)
-            if not pages and (plain := without_tracking(url)) != url:
-                entry, (name, pages) = (plain, *entry[1:]), known_as(plain)
+            name, page = known_as(url)
+            if page < 0 and (plain := without_tracking(url)) != url:
+                entry, (name, page) = (plain, *entry[1:]), known_as(plain)
         except ValueError:  # Scrapy or the project's own fingerprinter can make no request of it
             refused.append(url)
             continue
-        for page in pages:
+        if page >= 0:
             known[page] = _later(known.get(page), entry)
-        if not pages:
+        else:
             unknown[name] = _later(unknown.get(name), entry)
     if refused:
         read.document.problems.append(Problem("bad-url", len(refused), refused[0][:MAX_EXAMPLE]))
@@ -131,7 +131,7 @@ def _look_up(read: SourceRead, collection: Collection, shard: Shard) -> list[_En
 
 
 def _later(before: _Entry | None, entry: _Entry) -> _Entry:
-    """Return that of a page's two entries with the later date; the first where that is open."""
+    """Return the one of a page's two entries that has the later date; the first if that is not known."""
     if before is None:
         return entry
     return entry if entry[1] is not None and (before[1] is None or entry[1] > before[1]) else before
