@@ -239,7 +239,8 @@ def visible_text(markup: str) -> str:
 def skimmed(markup: str) -> tuple[str, list[str], list[tuple[str, str]]]:
     """Return the text of a part of a page, the tags that can say something, and its scripts, each a tag and a text.
 
-    It takes a third of the time of a scan. Here every tag ends a word, even within a word: so some markup counts.
+    It takes a third of the time of a scan. Here every tag ends a word, even inside one, so some markup counts as a
+    change.
 
     Examples
     --------

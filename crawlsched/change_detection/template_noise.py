@@ -128,7 +128,7 @@ class Evidence:
         return before == digest
 
     def to_list(self) -> list[Any]:
-        """Return it as plain data, the arguments that make it."""
+        """Return the arguments that make this object, as plain data."""
         values = (getattr(self, name) for name in self.__slots__)
         return [value.copy() if isinstance(value, dict) else value for value in values]
 
@@ -194,7 +194,7 @@ class TemplateNoise:
         """Learn from two fetches made at once; return whether they differed where that was not known.
 
         `apart` is the time between the two as a share of that since the visit before. With `may_be_old` the second may
-        be an old copy: then only differences that other fetches have shown teach.
+        be an old copy; then only differences count that other fetches have shown.
         """
         is_surprised = len(self.hidden(page, found)) < len(found)
         differing: dict[_Key, set[tuple[str, str]]] = {}

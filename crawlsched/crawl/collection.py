@@ -259,7 +259,7 @@ class Collection:
     def announced_before(
         self, pages: NDArray[np.integer], source: int
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """Read what a source of a site last announced of its pages (`Reader.announcements_for`); any thread may."""
+        """Read the last announcements of pages by a source of their site (`Reader.announcements_for`); any thread may."""
         shard = self.shards.of_name(self.sources[source].host)
         if shard is None:
             raise StoreError("The shard of a sitemap that is being read is another process's by now.")
@@ -339,7 +339,7 @@ class Collection:
             self.aside.run("reading what the next visit needs", self._reading([self._unread]), self._read_again)
             return
         if now - self._read_ahead_at < _READ_AHEAD or len(self.facts) >= self.planner.pages.n:
-            return  # choosing these pages takes longer than all else of a flush; or all facts are here
+            return  # this choice takes longer than the rest of a flush, so it is rare; or all facts are here
         self._read_ahead_at = now
         pages = [page for page in self.planner.peek(now, wanted).tolist() if page not in self.facts]
         if pages:

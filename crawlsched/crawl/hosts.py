@@ -130,7 +130,7 @@ class Hosts:
         return self._errors.get(host, _NONE).rest > 0.0
 
     def failing_since(self, time: float) -> list[int]:
-        """Return the hosts that fail as a whole, and have done so since a time or longer; O(hosts that fail)."""
+        """Return the hosts that have failed as a whole since this time or longer; O(hosts that fail)."""
         return [host for host, errors in self._errors.items() if errors.rest and errors.since <= time]
 
     def answered(self, host: int) -> None:

@@ -133,7 +133,7 @@ class CrawlRate:
         if rate == self._rate_by_hours:
             return
         self._rate_by_hours = rate
-        self._planner.set_bandwidth(self._hours.mean(now), now)  # another one where the clocks are changed
+        self._planner.set_bandwidth(self._hours.mean(now), now)  # it differs on days when the clocks change
         if rate:
             self._set(rate, now)
         said = f"{rate:g} crawls a second go out" if rate else "nothing goes out"

@@ -174,7 +174,7 @@ class Refresher:
     @classmethod
     def _for(cls, crawler: Crawler, share: Callable[[Refresher, str], Share] | None) -> Self:
         assert crawler.stats is not None
-        # Wall-clock time once, then the monotonic clock: setting the machine's clock moves no slot.
+        # The wall clock is read once, then only the monotonic clock, so setting the machine's clock moves no slot.
         offset = time.time() - time.monotonic()
         # Tests of other components make middlewares, and no crawl, without a spider.
         spider = crawler.spider

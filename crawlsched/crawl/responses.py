@@ -37,7 +37,7 @@ __all__ = ["AS_SERVED", "Responses"]
 
 #: For a page that is gone, or whose response could not be judged.
 AS_SERVED = Verdict(Outcome.DROPPED, deliver=DeliveryKind.AS_SERVED)
-# Reasons for which nothing is delivered, but validators should have moved.
+# Reasons to deliver nothing although the content differs, so that validators should have moved.
 _OTHER_CONTENT = frozenset({"template", "minimum_change", "flapping"})
 
 
@@ -166,9 +166,9 @@ class Responses:
 
     def _learn_at_once(self, detector: Detector, probe: Probe, facts: PageFacts, content: Content, now: float) -> None:
         self._count("crawlsched/probes/made")
-        if now - probe.asked_at < APART:  # what counts seconds may agree by chance
+        if now - probe.asked_at < APART:  # clocks that count seconds may agree by chance
             return
-        # The second fetch may be of a copy that is older than an edit that the first has shown.
+        # The second fetch may have got a copy that is older than an edit in the first.
         may_be_old = is_new(facts, probe.first) and not is_new(facts, content)
         assert probe.first.seen is not None
         assert content.seen is not None

@@ -53,7 +53,7 @@ class StoredShard(NamedTuple):
 
 
 class ShardPages:
-    """Takes what a store keeps of a shard into a collection's memory, and out of it."""
+    """Takes the stored pages of a shard into a collection's memory, and out of it."""
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
@@ -79,7 +79,7 @@ class ShardPages:
         give_memory_back()
 
     def read(self, shard: Shard, *, at_once: int | None = None) -> StoredShard:
-        """Begin to read what a store keeps; with `at_once`, the size of a block, read all of it. Any thread may."""
+        """Begin to read a stored shard; with `at_once`, the size of a block, read all of it. Any thread may do so."""
         store, reader = shard.store, shard.store.reader
         if not self._collection.settings.keep_credentials:
             store.forgetting.rewrite_templates(without_credentials)

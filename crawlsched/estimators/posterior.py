@@ -177,7 +177,7 @@ class Posterior(Estimator):
 
     With `renewal` ε the rate is a hidden Markov chain, and each visit begins with a step of its filter (the fixed share
     [3]_, with another distribution of new rates). Evidence against a rate is then never much more than log(1/ε), and
-    the estimate soon follows a page whose rate has changed. A steady rate is estimated as well as without `renewal`.
+    the estimate soon follows a page whose rate has changed. The estimate of a steady rate is hardly worse for that.
     docs/notes/learning.md has the figures.
 
     While visits are few, the prior draws the posterior mean towards its own mean; that is its purpose. For a page not

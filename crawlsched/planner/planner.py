@@ -378,19 +378,19 @@ class Planner(Knowledge):
             self.failed(int(rows[0]), now)
 
     def gone(self, page: int, now: float, retry_at: float | None = None, *, of_host: bool = False) -> None:
-        """A visit found the page gone: it is tried ever more rarely; see `failed`."""
+        """A visit found the page gone, so the page is tried ever more rarely; see `failed`."""
         self._left(page, GONE, now, self._look_again(page), _LONGEST_GONE_INTERVAL, retry_at, of_host)
 
     def moved(self, page: int, now: float, retry_at: float | None = None, *, of_host: bool = False) -> None:
-        """A visit was redirected for good: the page is tried ever more rarely; see `failed`."""
+        """A visit was redirected for good, so the page is tried ever more rarely; see `failed`."""
         self._left(page, MOVED, now, self.gone_interval, _LONGEST_GONE_INTERVAL, retry_at, of_host)
 
     def refused(self, page: int, now: float, retry_at: float | None = None, *, of_host: bool = False) -> None:
-        """A visit was refused: it is tried ever more rarely; see `failed`."""
+        """A visit was refused, so the page is tried ever more rarely; see `failed`."""
         self._left(page, REFUSED, now, self._look_again(page), _LONGEST_GONE_INTERVAL, retry_at, of_host)
 
     def not_allowed(self, page: int, now: float, retry_at: float | None = None, *, of_host: bool = False) -> None:
-        """A visit was refused before it left, as by robots.txt: it is tried ever more rarely."""
+        """A visit was refused before it left, as by robots.txt, so the page is tried ever more rarely."""
         self._left(page, REFUSED, now, self.gone_interval, _LONGEST_GONE_INTERVAL, retry_at, of_host)
 
     def _look_again(self, page: int) -> float:
@@ -529,7 +529,7 @@ class Planner(Knowledge):
         ----------
         host_free_at : callable
             ``host_free_at(host, now)`` gives the earliest time at which a host may be asked, at most `now` if it may be
-            now. A host that may not rests until then, or until `release_host`.
+            now. A host that may not be asked rests until then, or until `release_host`.
         """
         now, frontier = self.at(now), self.frontier
         if self.steps:

@@ -1,4 +1,4 @@
-"""The inbox: what was left for the shards of this process, until it has become a part of them."""
+"""The inbox: rows that others left for the shards of this process, until these have taken them in."""
 
 from __future__ import annotations
 

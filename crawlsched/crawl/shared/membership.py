@@ -36,8 +36,8 @@ _BETWEEN_MOVES = 30.0
 _STILL_JOINS = 0.75
 # The share of its shards that a member gives away in one renewal, while the others go on.
 _GIVEN_AT_ONCE = 0.25
-#: The most rows that are handed over between two renewals, and taken in at once: a spider that begins with a million
-#: pages delays none.
+#: The most rows that are handed over between two renewals, and taken in at once, so that a spider which begins with a
+#: million pages delays no renewal.
 HANDED_OVER_AT_ONCE = 2_000
 # A process whose crawling thread is silent for this time hangs, and leaves its shards to others.
 _LONGEST_SILENCE = 120.0
@@ -91,7 +91,7 @@ class Membership:
         self.rests_by_hours = False
         self.is_claiming = True
         self._is_given_some = False
-        #: What it says of itself with each renewal (`fares`).
+        #: The status that this process reports with each renewal (`fares`).
         self.status: dict[str, Any] = {}
         self._heard_at: float | None = None
         self._unsaid = False
@@ -112,7 +112,7 @@ class Membership:
         self.is_leaving = False  # whether this process is ending, and claims nothing any more
         self.pass_since = pass_since
         self.pass_is_over = False  # whether all that take part have nothing left to do
-        # All members, when each had said that it has nothing to do, and when that was seen.
+        # The members with their reports when none had anything left to do, and the time when that was seen.
         self._done: tuple[object, float] | None = None
         self._ends = threading.Event()
         self._poked = threading.Event()
@@ -126,7 +126,7 @@ class Membership:
         self._thread.start()
 
     def fares(self, status: dict[str, Any]) -> None:
-        """Report how the crawl fares, which goes with each renewal; after the first report silence is noticed."""
+        """Report the state of the crawl, which goes with each renewal; from the first report on, silence is noticed."""
         self.status = status
         self._heard_at = self._clock()
 

@@ -49,9 +49,9 @@ class SharedCrawl:
     Attributes
     ----------
     handing_over : Handover
-        Numbers what is for shards of other processes; there from `open` on.
+        Numbers the rows for shards of other processes; it exists from `open` on.
     pass_since : float, optional
-        When the pass began that this process takes part in; there from `open` on.
+        When the pass in which this process takes part began; known from `open` on.
     """
 
     handing_over: Handover
@@ -256,7 +256,7 @@ class SharedCrawl:
 
     @property
     def is_full(self) -> bool:
-        """Whether so much waits, for any shard, that nothing more should be found."""
+        """Whether too many rows wait for shards, so that no more should be found."""
         return self._inbox.is_full
 
     @property
