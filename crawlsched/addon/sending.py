@@ -6,9 +6,12 @@ release together leave one by one. Waiting here counts neither as the host's lat
 
 from __future__ import annotations
 
+import asyncio
+import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from math import inf
+from types import SimpleNamespace
 from typing import Any
 
 from scrapy import Request, Spider
@@ -19,10 +22,10 @@ from scrapy.utils.datatypes import LocalCache
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.misc import load_object
+from scrapy.utils.reactor import is_reactor_installed
 from twisted.internet.defer import Deferred, DeferredLock
 
 from crawlsched.addon.lifetime import wait
-from crawlsched.addon.names import addresses_of
 from crawlsched.crawl.private_addresses import is_private
 from crawlsched.crawl.rate import CrawlRate
 from crawlsched.crawl.refresher import Refresher
@@ -173,7 +176,7 @@ class PacedHandlers:
             self._refuse_private(request, [host])  # the proxy asks for the name
             through = urlparse_cached(Request(proxy if "://" in proxy else f"http://{proxy}"))
             host, port = through.hostname or "", through.port or 80
-        addresses = await addresses_of(host, port) if url.scheme in self._looked_up else [host]
+        addresses = await _addresses_of(host, port) if url.scheme in self._looked_up else [host]
         if proxy is None:
             self._refuse_private(request, addresses)
         return host
@@ -206,6 +209,32 @@ class PacedHandlers:
     def _ends(self) -> bool:
         # Scrapy closes a spider when nothing is under way any more, and at a low rate a turn may be minutes away.
         return not self._crawler.engine.running or is_closing(self._crawler)
+
+
+async def _addresses_of(host: str, port: int) -> list[str]:
+    """Return the addresses of a host; none if it has none.
+
+    It asks the reactor's resolver. Its cache (Scrapy's ``DNSCACHE_ENABLED``) gives the connection the same addresses.
+    """
+    if not is_reactor_installed():
+        try:
+            found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError):
+            return []
+        return [str(address[4][0]) for address in found]
+    from twisted.internet import reactor
+
+    there: Any = reactor
+    addresses: list[Any] = []
+    done: Deferred[None] = Deferred()
+    receiver = SimpleNamespace(
+        resolutionBegan=lambda resolution: None,
+        addressResolved=addresses.append,
+        resolutionComplete=lambda: done.callback(None),
+    )
+    there.nameResolver.resolveHostName(receiver, host, 0)
+    await maybe_deferred_to_future(done)
+    return [address.host for address in addresses]
 
 
 class DownloaderSlots:

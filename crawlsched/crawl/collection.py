@@ -30,7 +30,6 @@ from crawlsched.exceptions import DamagedRow, StoreError
 from crawlsched.pages import FREE, NEW
 from crawlsched.pages.marks import AWAITED, RUN_ONLY
 from crawlsched.pages.page_index import PageIndex
-from crawlsched.pages.variants import Variants, variant_fingerprint
 from crawlsched.planner import readable
 from crawlsched.planner.from_settings import planner_for
 from crawlsched.settings import Settings
@@ -72,7 +71,6 @@ class FoundPage(NamedTuple):
     importance: float | None = None  # as somebody has stated it
     template: RequestTemplate | None = None
     depth: int = 0
-    variant: str | None = None
 
 
 class Collection:
@@ -97,7 +95,6 @@ class Collection:
         self.rules = PageRules(settings.pages, settings.max_pages)
         self.sources = Sources(settings.source_interval, once=bool(settings.one_pass))
         self.index = PageIndex()
-        self.variants = Variants(self.index)
         self.facts = FactsCache()
         self.aside = Aside(guard)
         self.planner = planner_for(settings)
@@ -177,19 +174,16 @@ class Collection:
         rows: list[int] = added.tolist()
         self.numbers.put(added, self._new_numbers(added))
         for row, number, page in zip(rows, self.numbers.of(added).tolist(), found, strict=True):
-            name = variant_fingerprint(page.request_fingerprint, page.variant)
+            name = page.request_fingerprint
             self.index.add(name, row)
-            if page.variant is not None:
-                self.variants.add(page.request_fingerprint, row)
             digest = page.template.digest if page.template else None
             data = page.template.data if page.template else None
             self.planner.pages.request_digest[row] = request_digest(data)
-            new = NewPage(number, page.url, page.host, name, now, digest, page.depth, self.fingerprinter, page.variant)
+            new = NewPage(number, page.url, page.host, name, now, digest, page.depth, self.fingerprinter)
             self.unsaved.new_page(row, new, data, now)
             if page.importance is not None:
                 self.unsaved.content(row, now, importance_stated=1)
             facts = PageFacts(row, page.url, digest, data, None, None, None, None, None, page.depth, None, NEW)
-            facts = facts._replace(variant=page.variant)
             self.facts.put(facts, self.unsaved.number)
         return rows
 
@@ -259,7 +253,7 @@ class Collection:
     def announced_before(
         self, pages: NDArray[np.integer], source: int
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """Read the last announcements of pages by a source of their site (`Reader.announcements_for`); any thread may."""
+        """Read a source's last announcements of its site's pages (`Reader.announcements_for`); any thread may."""
         shard = self.shards.of_name(self.sources[source].host)
         if shard is None:
             raise StoreError("The shard of a sitemap that is being read is another process's by now.")

@@ -106,14 +106,10 @@ class Dispatcher:
             if self._collection.is_readable or page in self._collection.facts:
                 facts = self._collection.facts_of(page)
                 return facts if self._has_credentials(facts, now) else None
-        except DamagedRow as error:
-            self._ends.page_error(page, error, now)
-            return None
-        except StoreError:
-            pass
         except Exception as error:
-            self._ends.page_error(page, error, now)
-            return None
+            if isinstance(error, DamagedRow) or not isinstance(error, StoreError):
+                self._ends.page_error(page, error, now)
+                return None
         self._collection.wait_to_read(page)
         self._collection.planner.release(page, now)
         if reason == "start":

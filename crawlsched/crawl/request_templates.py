@@ -47,7 +47,7 @@ _PASSING_META = frozenset(
 )
 _OWN_META = "crawlsched_"
 # What a page's later visits have to know, too.
-_KEPT_META = frozenset({"crawlsched_page", "crawlsched_recipe"})
+_KEPT_META = frozenset({"crawlsched_recipe"})
 # Keys that differ between the links to a page: they say where a link stands, and nothing about the page.
 _PLACE_META = frozenset({"depth", "link_text"})
 _PLACE_HEADER = "referer"

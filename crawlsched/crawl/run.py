@@ -140,10 +140,9 @@ class Starts:
     --------
     >>> starts = Starts(first=1)
     >>> starts.begin(now=0.0, bandwidth=1.0)
-    >>> starts.asked(page=7), starts.asked(page=8)
-    (True, False)
-    >>> starts.is_over
-    False
+    >>> starts.asked(page=7); starts.asked(page=8)
+    >>> starts.line, starts.is_over
+    (deque([7]), False)
     """
 
     def __init__(self, first: int) -> None:
@@ -159,15 +158,12 @@ class Starts:
         """The slots begin."""
         self._until = now + max(_LONGEST_WAIT, self._first / bandwidth)
 
-    def asked(self, page: int = -1) -> bool:
-        """start() made a request, for a page or for none (-1); return whether it goes first."""
+    def asked(self, page: int = -1) -> None:
+        """start() made a request, for a page or for none (-1); the first of them go first."""
         self._n += 1
-        if self.is_over or self._n > self._first:
-            return False
-        if page >= 0 and page not in self._pages:
+        if not self.is_over and self._n <= self._first and page >= 0 and page not in self._pages:
             self._pages.add(page)
             self.line.append(page)
-        return True
 
     def look(self, now: float, is_under_way: Callable[[int], bool], has_untracked: bool) -> bool:
         """Look whether all that goes first has ended; return whether the others may go now."""

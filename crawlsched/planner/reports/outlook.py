@@ -150,7 +150,7 @@ class Outlook:
         return self._least(self.curve[1], freshness, slowest)
 
     def _least(self, reached: FloatArray, aim: float, in_turn: float) -> float:
-        """Return the least bandwidth on the curve that reaches an aim, or a smaller one where crawls in turn reach it."""
+        """Return the least bandwidth on the curve that reaches an aim, or less where crawls in turn reach it."""
         wanted, reached = self._wanted[::-1], np.maximum.accumulate(reached)
         if aim > reached[-1]:
             return float(np.inf)
