@@ -54,7 +54,7 @@ class Recipe:
     Notes
     -----
     All methods but blocks compare JSON with its keys. All but raw bytes and functions compare other content that is not
-    HTML by its blocks. The borders between blocks, and the paths to them, are markup and do not count there. After an
+    HTML by its blocks. The borders between blocks, and the paths to them, are markup and do not count. After an
     upgrade, trafilatura finds another text in the same bytes for 8 to 26 % of real pages. Where it finds no text, all
     visible text counts, under an id of its own.
 

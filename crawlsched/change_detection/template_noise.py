@@ -85,7 +85,7 @@ class Evidence:
             self.is_noise = False
 
     def is_noise_of(self, page: str) -> bool:
-        """Whether it is noise on a page: it has shown it, or two others have and it does not contradict."""
+        """Whether this is noise on a page: the page has shown it, or two others have and the page does not contradict."""
         if not self.is_noise or self.has_shown(page):
             return self.is_noise
         _, still_here = self.pages.get(page, (0, 0))
@@ -156,7 +156,7 @@ class TemplateNoise:
         self.is_shared = False
         self.n_probes = 0
         self.n_quiet = 0
-        #: How often in a row a page with former content gave it at both fetches.
+        #: How often in a row a page that showed former content showed it in both fetches.
         self.n_returns = 0
         self.n_learned = self.n_written = 0
 
@@ -193,8 +193,8 @@ class TemplateNoise:
     ) -> bool:  # fmt: skip
         """Learn from two fetches made at once; return whether they differed where that was not known.
 
-        `apart` is the time between the two as a share of that since the visit before. With `may_be_old` the second may
-        be an old copy; then only differences count that other fetches have shown.
+        `apart` is the time between the two as a share of the time since the visit before. With `may_be_old` the second
+        may be an old copy; then only differences count that other fetches have shown.
         """
         is_surprised = len(self.hidden(page, found)) < len(found)
         differing: dict[_Key, set[tuple[str, str]]] = {}

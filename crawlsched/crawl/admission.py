@@ -125,7 +125,7 @@ class Admission:
         return True
 
     def knows(self, asked: PageRequest) -> bool:
-        """Whether a request would make nothing new, neither a page nor a visit; owners of other shards judge it."""
+        """Whether a request would bring neither a new page nor a visit; the owners of other shards judge theirs."""
         return not self._is_here(asked.page.host) or (not asked.again and self._page_of(asked) >= 0)
 
     def _is_here(self, host: str) -> bool:

@@ -171,7 +171,7 @@ class Hosts:
     def asked(self, host: int, now: float) -> None:
         """A request goes to this host now; a failing host is asked for one page, and for more once that came."""
         if self._share and (share := self._share.get(host)) is not None and self.bandwidth:
-            # The next slot makes up for what falls between two slots.
+            # If the host's next time falls between two slots, the following slot makes up for that.
             pause = 1.0 / (share * self.bandwidth)
             self._due[host] = max(self._due.get(host, now), now - pause) + pause
         if host in self.crawl_delay:

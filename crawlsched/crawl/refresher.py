@@ -108,7 +108,7 @@ class Refresher:
         self._owned = True
         self._beats_again = False
         self.has_read_commands = False
-        #: Whether Scrapy has requests in line; the scheduler says how to know.
+        #: Whether Scrapy has requests in line; the scheduler replaces this function.
         self.has_requests: Callable[[], bool] = lambda: True
         #: Whether Scrapy closes the spider, and sends nothing more; open requests may take minutes still.
         self.is_ending: Callable[[], bool] = lambda: False
@@ -405,7 +405,7 @@ class Refresher:
         return self.watchdog.look(
             now,
             dispatched=self.visits.dispatched + self.rate.slots.taken,
-            # Whether a request could go: a slot is due, or a page is that needs no slot.
+            # A request could go if a slot is due, or a page that needs no slot.
             may=may and (self.rate.slots.is_due(now) or self.planner.frontier.next_event(now) <= now),
             distance=1.0 / self.rate.slots.rate,
         )

@@ -40,7 +40,7 @@ class Subscription(NamedTuple):
         return self.hub is not None and now >= self.asked_at + DAY
 
     def after(self, hubs: Hubs, url: str) -> Self:
-        """Return the subscription after its feed was read: another hub or another name is another one.
+        """Return the subscription after its feed was read: another hub or name is another subscription.
 
         Whether the hub's address is private is judged when it is asked.
 

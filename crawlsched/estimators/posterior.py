@@ -126,7 +126,7 @@ class Renewal:
         return self.renewed(np.exp(before), prior)
 
     def renewed(self, likelihood: FloatArray, prior: FloatArray) -> FloatArray:
-        """Do the same from likelihoods; the result overwrites the argument `likelihood`."""
+        """Return what `log_likelihood` does, from likelihoods; the result overwrites the argument `likelihood`."""
         _, far, most = self._shares
         weights = likelihood * prior
         if weights.ndim == 1:  # the case of every visit: a plain number is faster

@@ -303,7 +303,7 @@ class Planner(Knowledge):
         """Take in a visit that reached content; return what was learned of it.
 
         `changed` is None where this visit cannot be compared with the one before; `doubt` and `time_since_modified` are
-        as for `Posterior.update_one`. A first visit, one without a comparison and the return of a gone page teach
+        as for `Posterior.update_one`. A first visit, a visit without a comparison, and the return of a gone page teach
         nothing.
         """
         now, columns = self.at(now), self.pages

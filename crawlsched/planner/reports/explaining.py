@@ -86,7 +86,7 @@ def explain(planner: Planner, page: int, now: float) -> dict[str, Any]:
     """Return why a page is crawled when it is.
 
     Intervals are in seconds, rates per second; times are POSIX seconds, inf for never. ``likely_time`` is a guess of
-    the next visit: the one for which a wait of 0.3 to 3 times as long is most probable. It leaves limits aside, and
+    the next visit, chosen so that a wait of 0.3 to 3 times as long is most probable. It leaves limits aside, and
     assumes that announcements come as often as before. It is at most ``wake_time``, and equal to it where that is as
     good as any other.
     """
@@ -147,7 +147,7 @@ def _wake_time(value: Callable[[float], float], threshold: float, now: float) ->
 def _likely_time(
     planner: Planner, page: int, value: Callable[[float], float], wake_time: float, signal_rate: float, now: float
 ) -> float:
-    """Return when the next visit is likeliest to take 0.3 to 3 times as long; `wake_time` if that is as good."""
+    """Return the time for which a wait of 0.3 to 3 times as long is most probable; `wake_time` if that is as good."""
     if wake_time <= now or value(now) == value(now + _FOR_EVER):
         return wake_time
     longest = min(wake_time - now, _FOR_EVER)

@@ -238,7 +238,7 @@ class _Cells:
             return np.zeros(_LEVELS.size + 1)
         order = np.argsort(values[part][waits], kind="stable")
         until = np.cumsum(column[part][waits][order])
-        # A cell has the value of its middle. Between two both grow like powers of the value.
+        # A cell has the value of its middle. Between two cells, sums grow like powers of the value.
         logs = np.log(until - later[part][waits][order])
         at = np.log(np.maximum(values[part][waits][order], _LEVELS[0] ** 2))
         left = -np.inf if sooner else None
