@@ -85,7 +85,7 @@ class Evidence:
             self.is_noise = False
 
     def is_noise_of(self, page: str) -> bool:
-        """Whether this is noise on a page: the page has shown it, or two others have and the page does not contradict."""
+        """Whether this is noise on a page: the page has shown it, or two others have and it does not contradict."""
         if not self.is_noise or self.has_shown(page):
             return self.is_noise
         _, still_here = self.pages.get(page, (0, 0))
