@@ -253,7 +253,7 @@ class Collection:
     def announced_before(
         self, pages: NDArray[np.integer], source: int
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """Read a source's last announcements of its site's pages (`Reader.announcements_for`); any thread may."""
+        """Read what a source of a site last announced of its pages (`Reader.announcements_for`); any thread may."""
         shard = self.shards.of_name(self.sources[source].host)
         if shard is None:
             raise StoreError("The shard of a sitemap that is being read is another process's by now.")

@@ -70,7 +70,7 @@ class Dispatcher:
     def next_start(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, PageFacts] | None:
         """Return the page of the next start request that goes before all others, and begin its visit."""
         line, planner = self._starts.line, self._collection.planner
-        planner.frontier.advance(now)  # no pick does this meanwhile, and second fetches need the number of new pages
+        planner.frontier.advance(now)  # no page is picked meanwhile, and second fetches ask how many are new
         for _ in range(len(line)):
             page = line.popleft()
             if not self._collection.knows(page) or planner.in_flight(page):
@@ -186,7 +186,7 @@ class Dispatcher:
         return self._collection.validators.to_send(visit.host, facts.etag, facts.last_modified)
 
     def is_asked_for(self, visit: Visit) -> bool:
-        """Whether the spider itself asked for this visit in this run, and this is no later visit of the same page."""
+        """Whether the spider itself asked for this visit in this run, and it is no later one of the same page."""
         pages = self._collection.planner.pages
         return pages.crawled_at.item(visit.page) == -inf or bool(pages.marks.item(visit.page) & START)
 

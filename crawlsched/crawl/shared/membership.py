@@ -91,7 +91,7 @@ class Membership:
         self.rests_by_hours = False
         self.is_claiming = True
         self._is_given_some = False
-        #: The status that this process reports with each renewal (`fares`).
+        #: What it says of itself with each renewal (`fares`).
         self.status: dict[str, Any] = {}
         self._heard_at: float | None = None
         self._unsaid = False
@@ -126,7 +126,7 @@ class Membership:
         self._thread.start()
 
     def fares(self, status: dict[str, Any]) -> None:
-        """Report the state of the crawl, which goes with each renewal; from the first report on, silence is noticed."""
+        """Report how the crawl fares, which goes with each renewal; after the first report silence is noticed."""
         self.status = status
         self._heard_at = self._clock()
 
