@@ -319,7 +319,7 @@ class Scheduler(BaseScheduler):
         now = self._refresher.clock()
         slots = self._refresher.rate.slots
         rested, self._rested = self._rested, self._refresher.rate.rests
-        if rested or self._rested:  # also when a pause ends: slots since the last look are not paid back
+        if rested or self._rested:  # when a pause ends, too: what came since the last look is not paid back
             self._refresher.rate.count_slots("paused", slots.skip(now))
         if self._rested:
             self._arm(max(slots.next_time(now) - now, LOOK_AGAIN))

@@ -1,8 +1,8 @@
 """A linear scan of HTML: each tag with the text before it, whatever the markup.
 
-No tree is built. Whatever a page holds (elements 100,000 deep, quotes that never close, a picture that is called HTML),
-the scan takes time in proportion to its length, gives the same for the same page with every version of every library,
-and raises nothing.
+No tree is built. The scan takes time in proportion to the length of a page, and raises nothing, whatever the page holds
+(elements 100,000 deep, quotes that never close, a picture that is called HTML). It gives the same for the same page
+with every version of every library.
 """
 
 import re

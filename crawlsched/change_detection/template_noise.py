@@ -256,7 +256,7 @@ class TemplateNoise:
                 yield {"place": one.name + slot, "since": one.since, "evidence": one.say(), "said": one.said}
 
     def _standing(self, trace: Trace, but: Mapping[_Key, set[tuple[str, str]]]) -> Iterator[Evidence]:
-        """Yield what is known of places that a page has, and in which nothing differed."""
+        """Yield the evidence about places that a page has, and in which nothing differed."""
         counts = Counter(trace.places) if self._evidence else Counter()
         for (place, which, *slot), evidence in self._evidence.items():
             n, differing = counts[place], but.get((place, which), set())

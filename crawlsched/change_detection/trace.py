@@ -128,7 +128,7 @@ class Trace:
         return Trace(places, texts, digests, dict(named), rest, changes)
 
     def texts_at(self, places: Iterable[int]) -> dict[int, list[str]]:
-        """Return what is said at some places."""
+        """Return the texts at some places."""
         found: dict[int, list[str]] = {place: [] for place in places}
         for place, text in zip(self.places, self.texts, strict=True):
             if place in found and text is not None:

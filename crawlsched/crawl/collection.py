@@ -232,7 +232,7 @@ class Collection:
         return facts
 
     def _reading(self, pages: Sequence[int]) -> Callable[[], list[PageFacts | None]]:
-        """Return what reads the facts of pages, in whatever thread."""
+        """Return a function that reads the facts of pages, in any thread."""
         rows = np.array(pages, np.intp)
         shards, numbers = self.shards.numbers_of(rows), self.numbers.of(rows)
         parts = [
@@ -322,7 +322,7 @@ class Collection:
             self.unsaved.of_page(page, now)[0].masks[name] = data
 
     def keep_text(self, page: int, packed_text: bytes, now: float) -> None:
-        """Keep what a page says now."""
+        """Keep the present text of a page."""
         batch, number = self.unsaved.of_page(page, now)
         batch.texts[number] = KeptText(now, packed_text).after(batch.texts.get(number))
 

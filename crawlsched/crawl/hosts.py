@@ -16,7 +16,7 @@ __all__ = ["Hosts", "retry_after"]
 
 # A host fails as a whole after this many errors in a row. The errors must be of this many rounds, since requests that
 # are under way at one moment fail together. It rests for this share of the time for which it has failed, and for these
-# seconds at most: after an outage of an hour it is asked again within four minutes.
+# seconds at most. So after an outage of an hour it is asked again within four minutes.
 _FAILS_FROM, _ROUNDS = 8, 3
 _REST, _LONGEST_REST = 1 / 16, 3600.0
 

@@ -21,8 +21,8 @@ logger = logging.getLogger(__name__)
 _LONGEST_SHARED_DEBT = 0.2
 # The requests of these seconds, and one more, may wait for their turn.
 _MOST_WAITING = 0.1
-# Least distance between two requests, as a share of the mean one. Wider than the slot clock's, so that a second of a
-# server's clock has no more than 1.25 rate + 1 either, though some of its requests took a few milliseconds longer.
+# Least distance between two requests, as a share of the mean one. It is wider than the slot clock's, since some
+# requests take a few milliseconds longer. So a second of a server's clock has no more than 1.25 rate + 1 either.
 _GAP = 0.88
 
 

@@ -460,7 +460,7 @@ class Refresher:
             self.lost_database = str(error)
 
     def status(self, now: float) -> dict[str, Any]:
-        """What a running crawl tells `crawlsched status` about itself."""
+        """The status of a running crawl, for `crawlsched status`."""
         return {
             "bandwidth": self.planner.bandwidth,
             "dispatched": self.visits.dispatched,

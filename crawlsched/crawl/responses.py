@@ -119,7 +119,7 @@ class Responses:
     # -- content
 
     def _judged(self, visit: Visit, page: int, fetched: ResponseFacts, content: Content, now: float) -> Verdict:
-        """Content was seen at a page: judge it, and do what the verdict says."""
+        """Content was seen at a page: judge it, and carry out the verdict."""
         if content.fingerprint.is_empty:
             self._count("crawlsched/content/empty")
         around = self._circumstances(visit, page, content, now)
@@ -189,7 +189,7 @@ class Responses:
         finding: Finding | None,
         now: float,
     ) -> None:
-        """Do what a verdict on content says: fetch again, teach, learn, keep, deliver; each once, in this order."""
+        """Carry out a verdict on content: fetch again, teach, learn, keep, deliver; each once, in this order."""
         collection, facts = self.collection, self.collection.facts_of(page)
         elapsed = now - self._planner.pages.crawled_at.item(page)
         if verdict.outcome is Outcome.WRONG:

@@ -222,7 +222,7 @@ class ShardPages:
             self._hosts.failed_before(number, failing["since"], self._collection.settings.error_interval)
 
     def leave(self, number: int) -> Iterator[None]:
-        """Let a shard go; what is not handed over by now is dropped. Its pages are taken out of memory step by step."""
+        """Let a shard go, and drop rows that are not handed over; its pages are taken out of memory step by step."""
         shard = self._shards.here.pop(number)
         self._collection.left_out.append(self._collection.unsaved.leave(number))
         hosts, now = self._shards.hosts_of(number), self._planner.now

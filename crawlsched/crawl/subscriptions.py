@@ -11,7 +11,7 @@ __all__ = ["Subscription"]
 
 
 class Subscription(NamedTuple):
-    """What a feed says of its notices, and when its hub was asked for them; it stands with the facts of a source.
+    """The hub and the name that a feed states, and when the hub was asked for notices; kept with a source's facts.
 
     Examples
     --------

@@ -41,8 +41,8 @@ class WrongPages:
     Then the host is asked for a page that cannot exist, at most once in 20 visits. If the host answers with the same
     content, that content is known as a wrong page from then on. Contents are compared by their `likeness`, since many
     name the page that was not found, and the time. Otherwise the page is fetched a second time at once. If the page
-    shows its own content again, and so does another page after the same suspect content, that content is known as a
-    wrong page, too (a wall that comes and goes). If the page does not, this is its content now, however many pages of
+    then shows its own content again, the suspect content has passed. Once it has passed on a second page, too, it is
+    known as a wrong page (a wall that comes and goes). If it stays, it is the page's content now, however many pages of
     the host have the same.
     """
 

@@ -37,8 +37,8 @@ from crawlsched.slot_clock import DAY
 
 __all__ = ["DEFAULT_GRID", "Observation", "Planner"]
 
-#: 32 change rates per second in equal ratios of 1.75, from once in three years to once in 3 seconds: the range of real
-#: sites, and at its fast end that of a demonstration which cannot wait.
+#: 32 change rates per second in equal ratios of 1.75, from once in three years to once in 3 seconds. That is the range
+#: of real sites, and at its fast end that of a demonstration, which cannot wait.
 DEFAULT_GRID: FloatArray = np.geomspace(1 / (3 * 365 * DAY), 1 / 3, 32)
 
 _LONGEST_ERROR_INTERVAL = DAY

@@ -131,7 +131,7 @@ class SharedCrawl:
         return {name: str(getattr(self._refresher.settings, name)) for name in names}
 
     def _agree(self) -> None:
-        """Refuse to join processes with other settings: what a crawl is worth to each process divides the rate."""
+        """Refuse to join processes with other settings, since the rate is divided by the worth of a crawl to each."""
         seen, mine = self.shared.look(), self._aims
         for member in seen.members.values():
             differ = [name for name in mine if member.status.get(name, mine[name]) != mine[name]]
@@ -208,7 +208,7 @@ class SharedCrawl:
         return membership.grant.rate <= _LEAST_RATE or not membership.may_send(0.0)
 
     def _status(self, now: float) -> dict[str, Any]:
-        """Return what this process says of itself with each renewal."""
+        """Return the status that this process reports with each renewal."""
         refresher = self._refresher
         n = refresher.visits.dispatched
         self._sent.append((now, n))

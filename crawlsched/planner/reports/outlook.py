@@ -108,7 +108,7 @@ class Outlook:
         importance = planner.pages.importance[pages].astype(np.float64)
         self._importance += each * float(importance.sum())
         self._pages += each * pages.size
-        # If pages are crawled in turn, whatever is announced, all changes of a page are alike.
+        # If pages are crawled in turn, announced changes of a page are like its others.
         change_rates = planner.posterior.rates[:, np.newaxis] + cells.change_rates[1][:, np.newaxis, np.newaxis]
         in_turn = page_freshness(1.0 / np.maximum(self._edges, 1e-9), change_rates)
         in_turn = (planner.values.weights(pages)[:, :, np.newaxis] * in_turn).sum(axis=1)
