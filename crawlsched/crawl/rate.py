@@ -129,8 +129,8 @@ class CrawlRate:
         """A request is written now."""
         self.last_sent_at = now
         if self.slots.rate < 1.0 and self._sharing is None:
-            # Where slots are rare each request is written down for a restart: so even a supervisor in a crash loop
-            # keeps to the rate.
+            # Where slots are rare, each request is written down for a restart, so that even a supervisor in a crash
+            # loop keeps to the rate.
             self._note(now)
 
     def pay(self, now: float) -> None:

@@ -30,8 +30,8 @@ logger = logging.getLogger(__name__)
 _SOON = 0.3
 # How many shards are claimed at once; all members that are left load those of one that died.
 _CLAIMED_AT_ONCE = 16
-# Seconds between two moves of shards that even out loads. For as long, a shard that could not be loaded is left to
-# others. A member with less than the following share of a fair load has just joined, and gets shards at once.
+# Seconds between two moves of shards that even out loads. For the same time, a shard that could not be loaded is left
+# to others. A member with less than the following share of a fair load has just joined, and gets shards at once.
 _BETWEEN_MOVES = 30.0
 _STILL_JOINS = 0.75
 # The share of its shards that a member gives away in one renewal, while the others go on.
@@ -132,7 +132,7 @@ class Membership:
 
     def may_send(self, rate: float, shard: int | None = None) -> bool:
         """Whether a request may go out now, at this rate and for this shard (None: it is of none)."""
-        # In this order: a shard that was lost leaves `owned` before the deadline is put off.
+        # The order matters: a shard that was lost leaves `owned` before the deadline is put off.
         if self._clock() >= self.grant.deadline or rate > self.grant.rate * (1.0 + 1e-9):
             return False
         return shard is None or self.owned.get(shard, 0) > self._released.get(shard, 0)

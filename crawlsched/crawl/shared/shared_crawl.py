@@ -290,7 +290,7 @@ class SharedCrawl:
         return AdmissionResult.ELSEWHERE
 
     def _hand_on(self, batch: Batch, now: float) -> None:
-        """Hand on the finds for a lost shard that are not written yet: their visit may be written."""
+        """Hand on the finds of a lost shard that are not written yet, since their visits may be written."""
         for new in batch.new_pages.values():
             data = batch.templates.get(new.template or b"")
             template = RequestTemplate(dict(data)) if data else None
