@@ -187,7 +187,7 @@ class RefreshMiddleware:
         if request.meta.get("dont_retry") == NOT_RETRIED or isinstance(exception, NotSent):
             take_exception_back(self._crawler, exception)
         if visit is None or isinstance(exception, NotForTheSpider | NotSent):
-            return  # what was not sent when the crawl ended is released with all that is open
+            return  # unsent when the crawl ended: it is released with all open visits
         outcome = Outcome.REFUSED if isinstance(exception, IgnoreRequest) else Outcome.ERROR
         self._refresher.visit_ends.resolve(visit, outcome, self._refresher.clock())
 

@@ -234,7 +234,7 @@ class Collection:
         return facts
 
     def _reading(self, pages: Sequence[int]) -> Callable[[], list[PageFacts | None]]:
-        """Return what reads the facts of pages, in whatever thread."""
+        """Return a function that reads the facts of pages, in any thread."""
         rows = np.array(pages, np.intp)
         shards, numbers = self.shards.numbers_of(rows), self.numbers.of(rows)
         parts = [(shard.store, shards == shard.number) for shard in self.shards]
@@ -310,7 +310,7 @@ class Collection:
             self.unsaved.of_page(page, now)[0].masks[name] = data
 
     def keep_text(self, page: int, packed_text: bytes, now: float) -> None:
-        """Keep what a page says now."""
+        """Keep the present text of a page."""
         batch, number = self.unsaved.of_page(page, now)
         batch.texts[number] = KeptText(now, packed_text).after(batch.texts.get(number))
 
@@ -323,7 +323,7 @@ class Collection:
             self.aside.run(_READING, self._reading([self._unread]), self._read_again)
             return
         if now - self._read_ahead_at < _READ_AHEAD or len(self.facts) >= self.planner.pages.n:
-            return  # choosing these pages takes longer than all else of a flush; or all facts are here
+            return  # this choice takes longer than the rest of a flush, so it is rare; or all facts are here
         self._read_ahead_at = now
         pages = [page for page in self.planner.peek(now, wanted).tolist() if page not in self.facts]
         if pages:

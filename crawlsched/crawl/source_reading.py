@@ -48,7 +48,7 @@ _NO_PAGES: NDArray[np.intp] = np.empty(0, np.intp)
 class SourceRead:
     """The content of a source."""
 
-    digest: bytes  # of the body: the same bytes say the same
+    digest: bytes  # of the body: the same bytes have the same content
     document: SitemapDocument
     pages: NDArray[np.intp] = field(default_factory=lambda: _NO_PAGES)  # known pages that it names
     # Which of them it announces a change of: their lastmod differs from the stored one.

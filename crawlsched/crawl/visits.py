@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 CALL_META = "crawlsched_call"
 
 
-#: What ``meta["dont_retry"]`` says of a request that the spider has not asked for.
+#: The value of ``meta["dont_retry"]`` in a request that the spider has not asked for.
 NOT_RETRIED = "crawlsched"
 
 

@@ -33,8 +33,8 @@ class Rounds:
     Notes
     -----
     A page's crawl value is bounded by μ E[1/Δ]. A page of little importance, or one found changed at every visit, can
-    stay below the threshold forever, and its estimate is never put to the test again. The pages are gone through in the
-    order of their numbers: this takes a sixteenth of a round if none waits, and no memory per page.
+    stay below the threshold forever. Its estimate is then never put to the test again. The pages are gone through in
+    the order of their numbers: this takes a sixteenth of a round if none waits, and no memory per page.
     """
 
     def __init__(self, pages: Pages, longest: float) -> None:

@@ -1,4 +1,4 @@
-"""The inbox: what was left for the shards of this process, until it has become a part of them."""
+"""The inbox: rows that others left for the shards of this process, until these have taken them in."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Inbox:
         if now - self._read_at >= _INTERVAL and self._shards.here and not self._aside.is_busy_with(_READING):
             self._read_at = now
             stays = {shard: (rows, self._written(shard)) for shard, rows in self._under_way.items()}
-            # A shard with half of these under way is read when they are written: a slow owner is not swamped.
+            # A shard with half of these under way is read once they are written, so that a slow owner is not swamped.
             few = HANDED_OVER_AT_ONCE // 2
             wanted = [shard for shard, (rows, written) in stays.items() if len(rows) - len(written) < few]
             read = partial(self._read, wanted, list(self._shards.here))

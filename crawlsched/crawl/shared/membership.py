@@ -30,14 +30,14 @@ logger = logging.getLogger(__name__)
 _SOON = 0.3
 # How many shards are claimed at once; all members that are left load those of one that died.
 _CLAIMED_AT_ONCE = 16
-# Seconds between two moves of shards that even out loads. For as long, a shard that could not be loaded is left to
-# others. A member with less than the following share of a fair load has just joined, and gets shards at once.
+# Seconds between two moves of shards that even out loads. For the same time, a shard that could not be loaded is left
+# to others. A member with less than the following share of a fair load has just joined, and gets shards at once.
 _BETWEEN_MOVES = 30.0
 _STILL_JOINS = 0.75
 # The share of its shards that a member gives away in one renewal, while the others go on.
 _GIVEN_AT_ONCE = 0.25
-#: The most rows that are handed over between two renewals, and taken in at once: a spider that begins with a million
-#: pages delays none.
+#: The most rows that are handed over between two renewals, and taken in at once, so that a spider which begins with a
+#: million pages delays no renewal.
 HANDED_OVER_AT_ONCE = 2_000
 # A process whose crawling thread is silent for this time hangs, and leaves its shards to others.
 _LONGEST_SILENCE = 120.0
@@ -113,7 +113,7 @@ class Membership:
         self.is_leaving = False  # whether this process is ending, and claims nothing any more
         self.pass_since = pass_since
         self.pass_is_over = False  # whether all that take part have nothing left to do
-        # All members, when each had said that it has nothing to do, and when that was seen.
+        # The members with their reports when none had anything left to do, and the time when that was seen.
         self._done: tuple[object, float] | None = None
         self._ends = threading.Event()
         self._poked = threading.Event()
@@ -134,7 +134,7 @@ class Membership:
 
     def may_send(self, rate: float, shard: int | None = None) -> bool:
         """Whether a request may go out now, at this rate and for this shard (None: it is of none)."""
-        # In this order: a shard that was lost leaves `owned` before the deadline is put off.
+        # The order matters: a shard that was lost leaves `owned` before the deadline is put off.
         if self._clock() >= self.grant.deadline or rate > self.grant.rate * (1.0 + 1e-9):
             return False
         return shard is None or self.owned.get(shard, 0) > self._released.get(shard, 0)
