@@ -25,7 +25,7 @@ __all__ = ["HANDED_OVER_AT_ONCE", "Membership"]
 
 logger = logging.getLogger(__name__)
 
-# Seconds to the next renewal after a failure, and while there is something to claim or to report. As often, this
+# Seconds to the next renewal after a failure, and while there is something to claim or to report. Equally often, this
 # machine is asked whether other members' processes on it have ended.
 _SOON = 0.3
 # How many shards are claimed at once; all members that are left load those of one that died.
