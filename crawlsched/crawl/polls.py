@@ -63,7 +63,8 @@ class Polls:
         self._with_news.discard(number)
 
     def _has_news(self, number: int) -> None:
-        """A poll is worth its slot; for a sitemap that was polled for the date in its index, the index has the news."""
+        """A poll was worth its slot. If a date in its index had asked for the poll, the index counts as the one with
+        news."""
         source = self._sources[number]
         by_index = source.parent is not None and source.listed_lastmod not in (None, source.read_lastmod)
         self._with_news.add(source.parent if by_index and source.parent is not None else number)
