@@ -63,8 +63,7 @@ class Polls:
         self._with_news.discard(number)
 
     def _has_news(self, number: int) -> None:
-        """A poll was worth its slot. If a date in its index had asked for the poll, the index counts as the one with
-        news."""
+        """A poll was worth its slot; if a date in an index had asked for it, the news count for the index."""
         source = self._sources[number]
         by_index = source.parent is not None and source.listed_lastmod not in (None, source.read_lastmod)
         self._with_news.add(source.parent if by_index and source.parent is not None else number)

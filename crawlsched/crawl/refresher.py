@@ -438,7 +438,7 @@ class Refresher:
         return self._owned
 
     def _note(self, now: float) -> None:
-        """Write down the state of the crawl; this is also done at once for a pause, without waiting for the timer."""
+        """Write down how the crawl fares; a pause waits for no timer."""
         status = self.status(now)
         self.collection.aside.run(_HEARTBEAT, lambda: self._beat(status))
 
