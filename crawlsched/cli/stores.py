@@ -1,4 +1,4 @@
-"""Stores: a collection as a command looks at it, be it one or shards that several processes share."""
+"""Stores: a collection as a command sees it, be it one store, or shards that several processes share."""
 
 import argparse
 import time
@@ -48,7 +48,7 @@ class Stores:
         return (shard if self.shared is None else None), number
 
     def settings_of(self, store: "Store") -> Settings:
-        """Return the settings that count: the project's, or outside of one those that the last crawl has stored."""
+        """Return the settings that apply: the project's, or outside of one those that the last crawl has stored."""
         from crawlsched.jobs.stored_planners import settings_of
 
         settings = self.target.settings

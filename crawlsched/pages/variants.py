@@ -16,7 +16,7 @@ _SIZE = sha1().digest_size  # that of Scrapy's fingerprints
 
 
 def asked_variant(meta: Mapping[str, Any]) -> str | None:
-    """Return which variant of its URL a request's meta names; None: none.
+    """Return the name of the variant in a request's meta; None: there is none.
 
     >>> asked_variant({"crawlsched_page": "de"}), asked_variant({"cookiejar": 2}), asked_variant({})
     ('de', 'cookiejar 2', None)
@@ -28,7 +28,7 @@ def asked_variant(meta: Mapping[str, Any]) -> str | None:
 
 
 def variant_fingerprint(request_fingerprint: bytes, variant: str | None) -> bytes:
-    """Return the 20 bytes under which a variant is known; for a page that is none, those of its URL."""
+    """Return the 20 bytes that identify a variant; for a page that is none, those of its URL."""
     if variant is None:
         return request_fingerprint
     return blake2b(request_fingerprint + variant.encode(), digest_size=_SIZE, person=b"crawlsched-varia").digest()
@@ -37,7 +37,7 @@ def variant_fingerprint(request_fingerprint: bytes, variant: str | None) -> byte
 class Variants:
     """Find all pages of a URL.
 
-    Each variant stands in the index a second time, under its URL's fingerprint and a number. This takes twelve bytes a
+    The index also has each variant under a fingerprint made of its URL's and a number. This takes twelve bytes a
     variant, and nothing for other pages.
 
     Examples

@@ -23,12 +23,12 @@ __all__ = [
 
 Key = tuple[int, int]
 
-# Outcomes of visits that did not reach content.
+# Outcomes of visits that brought no content.
 _FAILED = ("gone", "error", "refused", "wrong", "dropped")
 
 
 class DeliveredChange(NamedTuple):
-    """A row of the feed with what is known of the visit that found it; None where the visit is no longer kept."""
+    """A row of the feed with data of the visit that found it; None if the visit is no longer kept."""
 
     id: int
     page: int
@@ -98,7 +98,7 @@ def _read(connection: Connection, key: Key, which: Any, order: Any, limit: int) 
 
 
 def _fails_since(connection: Connection, key: Key, page: int, time: float) -> float:
-    """Give the time of the first visit without content, if there were such just before a time; else that time."""
+    """Return the first of the visits in a row without content just before a time; else that time."""
     visit = models.observations
     before = (*own(visit, key), visit.c.page == page, visit.c.time < time)
     failed = visit.c.outcome.in_(_FAILED)
@@ -110,7 +110,7 @@ def _fails_since(connection: Connection, key: Key, page: int, time: float) -> fl
 
 
 def before_time(connection: Connection, key: Key, time: float) -> int:
-    """Give the position after which the changes since a time come; numbers grow with time."""
+    """Return the position before the first change since a time; numbers grow with time."""
     table = models.changes
     older = select(table.c.id).where(*own(table, key), table.c.time < time).order_by(table.c.id.desc()).limit(1)
     return max(connection.execute(older).scalar() or 0, kept(connection, key)[0])

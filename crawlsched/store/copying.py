@@ -28,7 +28,7 @@ def copy_all(source_url: str, target_url: str, shown: Shown = lambda done, total
     total)`` counts the rows written and read back.
     """
     schema.check(source_url)
-    # A long wait is no sign that the server hangs.
+    # A copy takes long, so a long wait does not mean that the server hangs.
     source, target = Database(source_url, answer_within=None), Database(target_url, answer_within=None)
     schema.upgrade(target_url)
     with closing(source), closing(target):
@@ -116,9 +116,10 @@ def _key_of(table: Table, row: tuple[Any, ...]) -> str:
 
 
 def copy_file(source: Database, file: Path, shown: Shown = lambda done, total: None) -> None:
-    """Copy a database to a file, in place of what the file holds.
+    """Copy a database to a file, which it replaces.
 
-    What is written meanwhile is not in the copy, and no writer waits. ``shown(done, total)`` counts pages of the file.
+    The copy lacks changes that are written meanwhile, and no writer waits. ``shown(done, total)`` counts pages of the
+    file.
     """
     if not source.is_sqlite:
         raise StoreError(f"The database {source.name!r} is PostgreSQL's; pg_dump copies it, pg_restore puts it back.")
@@ -128,7 +129,7 @@ def copy_file(source: Database, file: Path, shown: Shown = lambda done, total: N
         closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None)) as reading,
         closing(sqlite3.connect(file, timeout=source.busy_timeout)) as writing,
     ):
-        # One transaction for all of it: otherwise each write of the crawl would make the copy begin anew.
+        # The copy is one transaction: otherwise it would begin anew after each write of the crawl.
         reading.execute("BEGIN")
         reading.execute("SELECT count(*) FROM sqlite_master").fetchone()
         reading.backup(writing, pages=ROWS_AT_ONCE, progress=lambda _, left, total: shown(total - left, total))

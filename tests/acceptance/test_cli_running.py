@@ -159,4 +159,4 @@ def test_a_running_crawl_is_handed_pages(running: Running, tmp_path):
     assert running.report("import", str(tmp_path / "pages.csv"))["new"] == 0
     assert running.report("forget", "--pattern", "http://127.0.0.1:1/*", "--yes")["pages"] == 601
     (tmp_path / "visits.csv").write_text(f"url,time,changed\n{running.urls[5]},1700000000,1\n")
-    assert "End it to import those of others" in running.refused("import", str(tmp_path / "visits.csv"))
+    assert "End it to import visits of others" in running.refused("import", str(tmp_path / "visits.csv"))
