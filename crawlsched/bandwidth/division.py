@@ -118,8 +118,8 @@ def _bracket(surplus: Callable[[float], float], start: float) -> tuple[float, fl
             return near, f_near, far, f_far
         near, f_near, step = far, f_far, 2.0 * step
     raise ValueError(
-        "bandwidth is so large for these change rates and importances that the threshold cannot be told from 0; "
-        "lower it."
+        "bandwidth is so large for these change rates and importances that the threshold cannot be distinguished from "
+        "0; lower it."
     )
 
 

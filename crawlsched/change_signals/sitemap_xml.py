@@ -118,7 +118,7 @@ _HTML = ("html", "head", "body", "div", "script")
 # never began close ours.
 _AROUND = "crawlsched"
 _LEVELS = 500
-# The parser gets so many characters at a time: it holds the interpreter's lock, for 10 ms with 2,000 elements.
+# The parser gets this many characters at a time: it holds the interpreter's lock, for 10 ms with 2,000 elements.
 _AT_ONCE = 4096
 _AMPERSAND = re.compile(rf"{RAW_AMPERSAND}([A-Za-z_][A-Za-z0-9._-]{{0,63}};)?")
 

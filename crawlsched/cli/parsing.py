@@ -217,7 +217,7 @@ def confirm(question: str, *, is_meant: bool, refused: str) -> None:
     if is_meant:
         return
     if not sys.stdin.isatty():
-        raise CrawlschedError(f"{question} Nothing was done, for nobody is here to be asked; add --yes if it is meant.")
+        raise CrawlschedError(f"{question} Nothing was done, for there is no terminal to ask at; add --yes to do it.")
     print(f"{question} [y/N] ", end="", flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise CrawlschedError(refused)

@@ -104,7 +104,7 @@ class Stores:
             answer = commands.wait_for(store, number, max(until - time.monotonic(), 1.0)) if is_running else None
             if is_running and answer is None:
                 # Withdrawn, so that a crawl which starts tomorrow does not carry it out.
-                commands.finish(store, number, {"error": "Nobody did it in time."}, time.time())
+                commands.finish(store, number, {"error": "No crawl did it in time."}, time.time())
                 raise CrawlschedError(
                     f"The crawl of the collection {self.name!r} did not answer within {timeout:g} s, so nothing was "
                     "done; look at its log."

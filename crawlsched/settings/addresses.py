@@ -89,7 +89,7 @@ def read_address(value: object) -> tuple[str, int]:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address is one of this machine itself, which nobody else reaches.
+    """Whether an address is one of this machine itself, which no other machine reaches.
 
     >>> is_loopback("127.0.0.2"), is_loopback("::1"), is_loopback("localhost"), is_loopback("0.0.0.0")
     (True, True, True, False)

@@ -24,8 +24,8 @@ Shown = Callable[[int, int], None]
 def copy_all(source_url: str, target_url: str, shown: Shown = lambda done, total: None) -> dict[str, int]:
     """Copy every table of a database into an empty one, in one transaction; return the number of rows of each.
 
-    Nobody can write to either meanwhile. Each row is read back and compared, or the target stays empty. ``shown(done,
-    total)`` counts the rows written and read back.
+    No other process can write to either meanwhile. Each row is read back and compared, or the target stays empty.
+    ``shown(done, total)`` counts the rows written and read back.
     """
     schema.check(source_url)
     # A copy takes long, so a long wait does not mean that the server hangs.

@@ -24,7 +24,7 @@ __all__ = [
     "thinned",
 ]
 
-# From each age on, the rows of so many seconds become one; after the last age, none is kept.
+# From each age on, the rows of this many seconds become one; after the last age, none is kept.
 _LEVELS = ((2 * DAY, 600), (14 * DAY, 3_600))
 _KEPT = 730 * DAY
 # Figures that count events of the seconds before; all others are of their moment.

@@ -144,7 +144,7 @@ def _known(url: str) -> str | None:
     if revision < min(known):
         raise SchemaOutOfDate(
             f"The database {name!r} was written by an earlier version of crawlsched (revision {revision}), from which "
-            "this one takes nothing over by itself; let that version run `crawlsched export FOLDER`, name a new "
+            "this one reads nothing by itself; let that version run `crawlsched export FOLDER`, name a new "
             "database, and run `crawlsched import` for the files pages.csv and visits.csv."
         )
     raise SchemaOutOfDate(

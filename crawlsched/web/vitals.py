@@ -107,7 +107,7 @@ def checks(
         found.append(_dispatching(status))
     if (paused_since := status.get("paused_since")) is not None:
         paused = max(seen.time - paused_since, 0.0)
-        # Somebody has forgotten a pause that lasts longer.
+        # A longer pause was probably forgotten.
         found.append(Check("pause", paused <= DAY, f"paused by hand for {say_duration(paused)}"))
     failing = [say_failing(host, known, seen.time) for host, known in seen.failing.items()]
     more = f" and {len(failing) - 5:,} more" if len(failing) > 5 else ""

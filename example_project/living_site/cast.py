@@ -95,9 +95,9 @@ CAST: tuple[Host, ...] = (
     ),
 )
 
-LATE_REBUILD = 8.0  # a late sitemap is rebuilt by a job every so many seconds
+LATE_REBUILD = 8.0  # seconds between two rebuilds of a late sitemap by a job
 PARTIAL_RECALL = 0.5  # a partial sitemap announces this share of the changes
-FALSE_STAMP_INTERVAL = 120.0  # ... and stamps every page without a change, on average every so many seconds
+FALSE_STAMP_INTERVAL = 120.0  # ... and stamps every page without a change, at this mean interval in seconds
 FASTEST = 2.0  # no page changes more often than this, on average
 SPELL = 4.0  # a spell of 503 or 429 lasts so long
 

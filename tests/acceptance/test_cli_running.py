@@ -123,7 +123,7 @@ def test_next_names_first_what_has_been_asked_for_and_not_answered(running: Runn
     assert "under way" in say(answer)
     assert "announced" not in say(answer)
     often = {**answer, "announced_share": 0.4126}
-    assert "41.3 % of the newest visits were of pages announced since" in say(often)
+    assert "41.3 % of the newest visits followed an announcement of their page" in say(often)
 
 
 def test_the_log_says_where_it_begins(running: Running):

@@ -109,7 +109,7 @@ def _announced(report: dict[str, Any], now: float) -> Html:
         ]
         for by in report["announced_by"]
     ]
-    return section("Announced by", listed(lines, "Nobody announces its changes."))
+    return section("Announced by", listed(lines, "No source announces its changes."))
 
 
 def _ignored(report: dict[str, Any], now: float) -> Html:
