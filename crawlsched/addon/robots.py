@@ -34,7 +34,7 @@ _max_age = re.compile(r"max-age\s*=\s*\"?(\d{1,9})", re.IGNORECASE).search
 
 @dataclass(slots=True)
 class _Copy:
-    """What a host's robots.txt said when it was read last, and the requests to the host since the first reading."""
+    """A host's robots.txt as it was read last, and the number of requests to the host since the first reading."""
 
     url: str
     read_at: float
@@ -73,7 +73,7 @@ class RobotsFiles:
         return netloc if self._is_due(copy) else None
 
     def look(self) -> None:
-        """Read the robots.txt that is due of hosts that forbid pages: if they forbid all, no request would read it."""
+        """Read the robots.txt that is due at hosts that forbid pages: if they forbid all, no request would read it."""
         if not self._refresher.rate.rests:
             for netloc in self._forbidding & self._copies.keys():
                 if self._is_due(self._copies[netloc]):

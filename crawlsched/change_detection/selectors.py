@@ -30,8 +30,8 @@ class LinearTranslator(HTMLTranslator):
     Here the left part is a condition on the right one, ``p[preceding-sibling::p]``, which ends at the first sibling
     that fits. The elements selected are the same.
 
-    Two things keep the usual translation: a bare ``*``, before which a condition would mean something else, and
-    ``:has()``, within which selectors begin at its element.
+    Two things keep the usual translation. Before a bare ``*`` a condition would mean something else. Within ``:has()``
+    selectors begin at its element.
 
     Examples
     --------

@@ -12,7 +12,7 @@ from crawlsched.change_detection.limits import DEEPEST, DENSE, LONGEST_NAME, MOS
 __all__ = ["ASSET", "KEY_OF_A_ROW", "canonical_json", "data_of", "parsed_json", "script_data", "state_words", "told_by"]
 
 _ASSIGNED = re.compile(r"""\s*(?:(?:window|self|globalThis)[.\[]|var\s|let\s|const\s)[^={;(]{1,100}=\s*(?=[{\[])""")
-#: A value that ends so names a file of the site, as links and sources of images do, and counts no more than these.
+#: A value with this end names a file of the site. It does not count, as links and sources of images do not.
 ASSET = re.compile(r"\.(?:js|mjs|css|png|jpe?g|gif|svg|webp|avif|ico|woff2?|map)(?:\?\S*)?\Z", re.IGNORECASE)
 
 # Keys that frameworks use for themselves: they name a build or a request.
@@ -43,7 +43,7 @@ _STRUCK = frozenset({"s", "del", "strike"})
 _SWITCHES = ("hidden", "disabled", "checked", "selected", "readonly", "open")
 _SAID = ("alt", "aria-label", "title", "placeholder", "label")
 _ARIA = [f"aria-{state}" for state in ("pressed", "disabled", "checked", "selected", "expanded", "current", "valuenow")]
-# All that counts.
+# All attributes that count.
 _TELLING = frozenset({"class", "style", "value", "start", "srcdoc", *_SWITCHES, *_SAID, *_ARIA})
 _OF_ITEMS = ("content", "datetime", "href")
 _META = re.compile(r"description|og:(?!image)|product:|article:|price|availability", re.IGNORECASE)

@@ -42,7 +42,7 @@ def without_parameters(url: str, fits: Callable[[str], object]) -> str:
 
 
 def fingerprints(fingerprinter: Any, ignored: Sequence[str]) -> tuple[str, Callable[[Request], bytes]]:
-    """Return what names the request fingerprints of a project, and what makes them.
+    """Return the name of a project's request fingerprints, and the function that makes them.
 
     >>> from scrapy.utils.request import RequestFingerprinter
     >>> name, fingerprint = fingerprints(RequestFingerprinter(), ["sid"])

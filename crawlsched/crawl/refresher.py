@@ -69,7 +69,7 @@ class NotForTheSpider(IgnoreRequest):
 class Refresher:
     """Keeps a collection fresh; one for each crawler, shared by scheduler, middlewares and extension.
 
-    Its only clock is the one it is given. `several` is None where the collection has no shards.
+    Its only clock is the one it is given. `sharing` is None where the collection has no shards.
     """
 
     _of: ClassVar[WeakKeyDictionary[Any, Refresher]] = WeakKeyDictionary()

@@ -47,7 +47,7 @@ _PASSING_META = frozenset(
 )
 _OWN_META = "crawlsched_"
 # What a page's later visits have to know, too.
-_KEPT_META = frozenset({"crawlsched_page", "crawlsched_recipe"})
+_KEPT_META = frozenset({"crawlsched_recipe"})
 # Keys that differ between the links to a page: they say where a link stands, and nothing about the page.
 _PLACE_META = frozenset({"depth", "link_text"})
 _PLACE_HEADER = "referer"
@@ -137,8 +137,8 @@ def meta_of(template: RequestTemplate | None) -> dict[str, Any]:
 def template_of(request: Request, spider: Spider, *, was_sent: bool = False) -> RequestTemplate | None:
     """Return what has to be kept of a spider's request so that it can be made again; None for a plain one.
 
-    If it was made of a sent one (`was_sent`: `response.request.replace()`), it has headers that belong to that one's
-    way. Something that cannot be kept as data raises ValueError.
+    A request that was made of a sent one (`was_sent`: `response.request.replace()`) has headers that middlewares gave
+    the sent one; these are left out. Data that cannot be kept raise ValueError.
     """
     attributes = request.to_dict(spider=spider)
     attributes["meta"] = {key: value for key, value in attributes["meta"].items() if not _is_passing(key)}
@@ -210,7 +210,7 @@ def _to_kept(value: Any) -> Any:
     kind = type(value)
     if kind in (int, bool, NoneType) or (kind is float and math.isfinite(value)):
         return value
-    if isinstance(value, str) and not isinstance(value, Enum):  # as lxml's, of which the text of a link is
+    if isinstance(value, str) and not isinstance(value, Enum):  # such as lxml's strings, as the text of a link
         return str.__str__(value)
     if kind is list:
         return [_to_kept(one) for one in value]

@@ -30,7 +30,6 @@ from crawlsched.crawl.validators import seconds_since
 from crawlsched.crawl.visits import ResponseFacts, Visit, VisitEnds
 from crawlsched.pages import LIVE
 from crawlsched.pages.marks import CUT
-from crawlsched.pages.variants import variant_fingerprint
 from crawlsched.store import Outcome, PageFacts, host_of
 
 __all__ = ["AS_SERVED", "Responses"]
@@ -210,7 +209,8 @@ class Responses:
         if page != visit.page and fetched.moved_to is not None:
             self._leave_address(visit, fetched.moved_to, observation, now)
         collection.put_facts(verdict.facts or facts, now)
-        self.admission.growth.visited(facts.url, content.fingerprint.digest, is_first=elapsed == inf)
+        if elapsed == inf:
+            self.admission.growth.copied()
         may_teach = page == visit.page and visit.probe is None and finding is not None and detector is not None
         if may_teach and self.probes.is_wanted(visit.host, finding, detector.noise):  # type: ignore[union-attr, arg-type]
             self._planner.hold(page)
@@ -314,14 +314,14 @@ class Responses:
     def _moved(self, visit: Visit, to: Request, fetched: ResponseFacts, content: Content, now: float) -> Verdict:
         """Every redirect was permanent: the page lives elsewhere now, and what came is that page's content."""
         old = self.collection.facts_of(visit.page)
-        base = self.collection.request_fingerprint(to.url)
-        page = self.collection.index.page(variant_fingerprint(base, old.variant))
+        name = self.collection.request_fingerprint(to.url)
+        page = self.collection.index.page(name)
         if page == visit.page:  # an address that this project's fingerprinter takes for the same
             return self._judged(visit, page, fetched, content, now)
         if page < 0:
             importance = float(self._planner.pages.importance[visit.page])
             template = RequestTemplate(dict(old.template_data)) if old.template_data else None
-            found = FoundPage(to.url, base, host_of(to.url), None, template, old.depth, old.variant)
+            found = FoundPage(to.url, name, host_of(to.url), None, template, old.depth)
             if self.admission.is_elsewhere(
                 found, host_of(old.url), now
             ):  # its owner crawls it, and delivers what it says

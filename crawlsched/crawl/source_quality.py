@@ -1,4 +1,4 @@
-"""What a source has proved to be worth: one figure with its counts, shown alike everywhere, and its dates."""
+"""The quality of a source: one figure with its counts, which is the same wherever it is shown, and its dates."""
 
 from __future__ import annotations
 
@@ -107,7 +107,8 @@ _REMEMBERED = 100
 def tallied(quality: dict[str, Any], read: SourceRead, now: float) -> dict[str, Any]:
     """Return a source's tallies with one more reading.
 
-    ``late`` has the seconds from dates stated to their reading; one that many pages of a reading share counts once.
+    ``late`` has the seconds from each stated date to its reading; a date that many pages of a reading share counts
+    once.
     """
     # Below zero are marks of texts that are no dates.
     stated = np.array([np.nan if date is None or date < 0.0 else date for date in read.lastmod])

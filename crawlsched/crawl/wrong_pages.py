@@ -41,9 +41,9 @@ class WrongPages:
     host is asked for a page that cannot exist, at most once in 20 visits. If the host answers with the same content,
     that content is known as a wrong page from then on. Contents are compared by their `likeness`, since many name the
     page that was not found, and the time. Otherwise the page is fetched a second time at once. If the page shows its
-    own content again, and so does another page after the same suspect content, that is known as a wrong page, too (a
-    wall that comes and goes). If the page does not, this is its content now, however many pages of the host have the
-    same.
+    own content again, and so does another page after the same suspect content, that content is known as a wrong page,
+    too (a wall that comes and goes). If the page does not, this is its content now, however many pages of the host have
+    the same.
     """
 
     def __init__(self, rng: Random, *, enabled: bool = True) -> None:
@@ -52,7 +52,7 @@ class WrongPages:
         self._hosts = defaultdict[int, _Host](_Host)
 
     def suspect(self, host: int, facts: PageFacts, content: Content) -> Outcome | Refetch | None:
-        """Return WRONG for a wrong page, and what has to be fetched to find out whether it is one; None: it is none."""
+        """Return WRONG for a wrong page, or what has to be fetched to find out whether it is one; None: it is none."""
         if not self._enabled:
             return None
         if host in self._hosts:

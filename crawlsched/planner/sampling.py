@@ -1,4 +1,4 @@
-"""Sampling: the copies from which a plan is made, taken of an even sample of pages."""
+"""Sampling: the copies from which a plan is made, for an even sample of pages."""
 
 from __future__ import annotations
 

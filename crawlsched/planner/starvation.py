@@ -1,4 +1,4 @@
-"""Rounds: pages that their crawl value leaves alone are visited all the same, once in some rounds."""
+"""Rounds: a page whose crawl value never brings a visit is visited all the same, once in some rounds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SHARE = 16
 
 
 def wait_after_rounds(n_waiting: int, bandwidth: float) -> float:
-    """Return how many more seconds a page waits after its rounds if `n_waiting` pages do: half of them go before it."""
+    """Return the mean seconds that a page waits after its rounds if `n_waiting` pages do; half of them go before."""
     return 0.5 * n_waiting * _SHARE / bandwidth
 
 
@@ -84,7 +84,7 @@ class Rounds:
         columns, part = self._pages, slice(begin, min(begin + AT_ONCE, self._pages.n))
         last = columns.crawled_at[part]
         if not np.minimum.reduce(last, initial=np.inf) < since:
-            return  # as it is mostly: none waits, and none is new
+            return  # the usual case: none waits, and none is new
         # A page that was never crawled waits since it was found.
         last = np.where(last == -np.inf, columns.first_seen[part], last)
         for page in (begin + np.flatnonzero((last < since) & (columns.importance[part] > 0))).tolist():

@@ -29,9 +29,9 @@ _MOST_WAITING = 100_000
 Name = tuple[str, int]
 
 
-# A shard that is here when a reading begins. It has the rows under way: the same object as long as the shard stays, for
-# it may leave and come back before the reading ends. It also has the rows deleted by then, which come again only if
-# they were written again.
+# A shard that is here when a reading begins: its rows under way, and its rows deleted by then. The first is the same
+# object as long as the shard stays, since the shard may leave and come back before the reading ends. A deleted row
+# comes again only if it was written again.
 _Stay = tuple[dict[Name, int], list[Name]]
 
 

@@ -25,13 +25,13 @@ __all__ = ["HANDED_OVER_AT_ONCE", "Membership"]
 
 logger = logging.getLogger(__name__)
 
-# After a failure, and while there is something to claim or to report, the next renewal comes sooner, seconds. In the
-# same rhythm this machine is asked whether processes of others on it have ended.
+# Seconds to the next renewal after a failure, and while there is something to claim or to report. As often, this
+# machine is asked whether other members' processes on it have ended.
 _SOON = 0.3
 # How many shards are claimed at once; all members that are left load those of one that died.
 _CLAIMED_AT_ONCE = 16
-# Seconds between two moves of shards that even out loads, and for which a shard that could not be loaded is left to
-# others; but a member with less than this share of a fair load has just joined, and gets shards at once.
+# Seconds between two moves of shards that even out loads. For as long, a shard that could not be loaded is left to
+# others. A member with less than the following share of a fair load has just joined, and gets shards at once.
 _BETWEEN_MOVES = 30.0
 _STILL_JOINS = 0.75
 # The share of its shards that a member gives away in one renewal, while the others go on.
@@ -106,7 +106,7 @@ class Membership:
         self._given_up: dict[int, float] = {}
         self._passed_by: set[int] = set()
         self._published: deque[tuple[int, str, int, bool]] = deque()
-        self.outgoing: deque[Outgoing] = deque()  # what is not written yet of that for other shards
+        self.outgoing: deque[Outgoing] = deque()  # rows for other shards that are not written yet
         self._moved_at = self._clock()
         self._owners: dict[int, str | None] = {}
         self.is_leaving = False  # whether this process is ending, and claims nothing any more
@@ -327,8 +327,8 @@ class Membership:
         elif self._done is None or self._done[0] != found:
             self._done = (found, seen.now)
         elif all(member.renewed_at > self._done[1] for token, member in seen.members.items() if seen.is_alive(token)):
-            # Between their reports before and after that moment nobody has sent anything, and nothing was on its way at
-            # it. So at that moment nobody had anything to do, and no new work can come of that.
+            # Between the reports before and after that moment nobody has sent anything, and nothing was on its way at
+            # that moment. So nobody had anything to do then, and no new work can follow.
             self._shared.end_pass(since)
             self.pass_is_over = True
 
