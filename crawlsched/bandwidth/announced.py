@@ -115,7 +115,7 @@ class _Announced:
     false_signal_rate: FloatArray
 
     def rates(self, threshold: FloatArray | float) -> FloatArray:
-        """Give 1/ψ at the threshold of each page."""
+        """Return 1/ψ at the threshold of each page."""
         doubt, (alpha, gamma, kappa) = self.doubt(threshold), self._parameters
         moving = np.flatnonzero(alpha > 0.0)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -126,7 +126,7 @@ class _Announced:
         return np.where(self.importance * self.change_rate > 0.0, rates, 0.0)
 
     def doubt(self, threshold: FloatArray | float) -> FloatArray:
-        """Give the y at which the crawl value reaches the threshold, ``inf`` if it never does."""
+        """Return the y at which the crawl value reaches the threshold, ``inf`` if it never does."""
         alpha, _, kappa = self._parameters
         elapsed = np.asarray(
             elapsed_at_value(threshold, self.change_rate, self.recall, self.false_signal_rate, self.importance)
@@ -143,7 +143,7 @@ class _Announced:
         return np.where(self.change_rate > 0.0, np.where(self.importance > 0.0, doubt, np.inf), 0.0)
 
     def policy(self, threshold: float) -> tuple[FloatArray, FloatArray]:
-        """Give each page's threshold in effective elapsed time, and the freshness at which it is crawled."""
+        """Return each page's threshold in effective elapsed time, and the freshness at which it is crawled."""
         alpha, _, _ = self._parameters
         doubt = self.doubt(threshold)
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -175,7 +175,7 @@ def checked(change_rate: ArrayLike, importance: ArrayLike) -> list[FloatArray]:
 
 
 def divide(wanted: WantedRates, columns: Sequence[FloatArray], bandwidth: float) -> Allocation:
-    """Give the best division of the bandwidth among pages, whose change rates, importances, ... are the columns."""
+    """Return the best division of the bandwidth among pages, whose change rates, importances, ... are the columns."""
     if not 0.0 < bandwidth < np.inf:
         raise ValueError(f"bandwidth is {bandwidth!r}; it must be a positive, finite number of crawls per second.")
 

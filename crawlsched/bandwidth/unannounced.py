@@ -105,7 +105,7 @@ def harmonic_rates(
 
 
 def harmonic_wanted(threshold: FloatArray | float, change_rate: FloatArray, importance: FloatArray) -> FloatArray:
-    """Give ρ = (sqrt(Δ² + 4c) - Δ) / 2 with c = μΔ/Λ, the rate at which μ ln(ρ / (ρ + Δ)) has the slope Λ."""
+    """Return ρ = (sqrt(Δ² + 4c) - Δ) / 2 with c = μΔ/Λ, the rate at which μ ln(ρ / (ρ + Δ)) has the slope Λ."""
     useful = importance * change_rate
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         c = useful / threshold
@@ -148,7 +148,7 @@ def poisson_crawl_rates(
 
 
 def poisson_wanted(threshold: FloatArray | float, change_rate: FloatArray, importance: FloatArray) -> FloatArray:
-    """Give p = sqrt(μΔ/Λ) - Δ, written so that it does not cancel: Δ (μ/(ΔΛ) - 1) / (sqrt(μ/(ΔΛ)) + 1)."""
+    """Return p = sqrt(μΔ/Λ) - Δ, written so that it does not cancel: Δ (μ/(ΔΛ) - 1) / (sqrt(μ/(ΔΛ)) + 1)."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         steepness = importance / change_rate / threshold
         rates = change_rate * ((steepness - 1.0) / (np.sqrt(steepness) + 1.0))

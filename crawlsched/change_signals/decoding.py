@@ -24,7 +24,7 @@ _GZIP_WINDOW = zlib.MAX_WBITS + 16  # with a gzip header
 
 
 def plain_chunks(body: bytes, limits: Limits, problems: ProblemCounter) -> Iterator[bytes]:
-    """Give a body in chunks of at most 32 KB, up to `max_bytes` in all, decompressed if it starts as gzip does."""
+    """Return a body in chunks of at most 32 KB, up to `max_bytes` in all, decompressed if it starts as gzip does."""
     chunks: Iterator[bytes] = (body[start : start + _CHUNK] for start in range(0, len(body), _CHUNK))
     for _ in range(2):  # a .gz file that the server compressed again
         first = next(chunks, b"")

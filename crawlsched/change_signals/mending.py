@@ -58,7 +58,7 @@ class Mender:
         self._begun: set[str] = set()
 
     def mended(self, characters: Iterable[str]) -> Iterator[str]:
-        """Give the mended document, piece by piece."""
+        """Yield the mended document, piece by piece."""
         for text in characters:
             yield self._short(self._piece(self._carry + text))
             if self._steps < 0:

@@ -205,7 +205,7 @@ def _is_url(text: str) -> bool:
 
 
 def _lines(text: Iterable[str], max_text: int) -> Iterable[str]:
-    """Give the lines of a text; a line that is too long is cut just beyond the limit."""
+    """Yield the lines of a text; a line that is too long is cut just beyond the limit."""
     rest = ""
     for piece in chain(text, ("\n",)):
         *lines, rest = (rest + piece).replace("\r", "\n").split("\n")

@@ -288,7 +288,7 @@ class _Items:
         self.is_enough = not self._collected.page(places, dates, is_child=parted(item.tag)[1] == "sitemap")
 
     def _facts(self, item: Any, above: Any, *, is_direct: bool) -> Iterator[tuple[str, str]]:
-        """Give the facts that the elements below one state, with their texts."""
+        """Yield the facts that the elements below one state, with their texts."""
         dated: dict[str, str] = {}
         for element in above:
             if element.tag == item.tag:  # the next item stands within this one if this one is not closed

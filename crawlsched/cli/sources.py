@@ -142,7 +142,7 @@ def _by_part(store: Store, sources: list[Source], visits: dict[str, Any]) -> lis
 
 
 def _parts(store: Store, pages: Any) -> Iterable[tuple[str, str]]:
-    """Give host and part of each page."""
+    """Yield host and part of each page."""
     from crawlsched.change_signals import part_of_site
     from crawlsched.store import host_of
 

@@ -43,7 +43,7 @@ def write_text(path: Path, text: str) -> None:
 
 @contextmanager
 def new_file(path: Path) -> Iterator[Path]:
-    """Give a name to write to, which becomes `path` at the end; after an error nothing is left.
+    """Yield a name to write to, which becomes `path` at the end; after an error nothing is left.
 
     A pipe or `/dev/null` is written to directly: root would replace it by a file.
     """

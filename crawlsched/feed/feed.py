@@ -177,7 +177,7 @@ class Feed:
             return Cursor({key[0]: changes.before_time(connection, key, time) for key in self._keys})
 
     def after(self, cursor: Cursor, limit: int, *, diff: bool = False) -> list[Change]:
-        """Give at most `limit` next changes; an error if some were deleted or the cursor is of another database."""
+        """Return at most `limit` next changes; an error if some were deleted or the cursor is of another database."""
         with self._store.database.explained("read"), self._store.database.reading() as connection:
             found = []
             for key in self._keys:
@@ -193,7 +193,7 @@ class Feed:
             return given
 
     def newest(self, limit: int, *, diff: bool = False) -> list[Change]:
-        """Give the newest changes, newest first; their cursors only hold for their own shard."""
+        """Return the newest changes, newest first; their cursors only hold for their own shard."""
         with self._store.database.explained("read"), self._store.database.reading() as connection:
             found = [(row.time, key, row) for key in self._keys for row in changes.newest(connection, key, limit)]
             found.sort(key=lambda one: one[0], reverse=True)

@@ -65,7 +65,7 @@ class UrlLines:
             self.wrong.append((self.n, fault))
 
     def __iter__(self) -> Iterator[UrlLine]:
-        """Give the correct lines."""
+        """Yield the correct lines."""
         try:
             with self._opened() as file:
                 yield from self._lines(file)

@@ -44,14 +44,14 @@ class DeliveredChange(NamedTuple):
 
 
 def keys_of(connection: Connection, name: str) -> list[Key]:
-    """Give a collection's keys in all shards of the database, by shard."""
+    """Return a collection's keys in all shards of the database, by shard."""
     table = models.collections
     rows = connection.execute(select(table.c.shard, table.c.collection).where(table.c.name == name))
     return sorted((shard, collection) for shard, collection in rows)
 
 
 def kept(connection: Connection, key: Key) -> tuple[int, int]:
-    """Give the largest number that was deleted for its age, and the largest ever given out; 0: none."""
+    """Return the largest number that was deleted for its age, and the largest ever given out; 0: none."""
     table, changes = models.collections, models.changes
     wanted = select(table.c.changes_pruned, table.c.changes_given).where(*own(table, key))
     pruned, given = connection.execute(wanted).one()
@@ -60,17 +60,17 @@ def kept(connection: Connection, key: Key) -> tuple[int, int]:
 
 
 def next_number(connection: Connection, key: Key) -> int:
-    """Give the first unused number."""
+    """Return the first unused number."""
     return kept(connection, key)[1] + 1
 
 
 def after(connection: Connection, key: Key, position: int, limit: int) -> list[DeliveredChange]:
-    """Give at most `limit` changes after a position, in their order."""
+    """Return at most `limit` changes after a position, in their order."""
     return list(_read(connection, key, models.changes.c.id > position, models.changes.c.id, limit))
 
 
 def newest(connection: Connection, key: Key, limit: int) -> list[DeliveredChange]:
-    """Give the newest changes, newest first."""
+    """Return the newest changes, newest first."""
     return list(_read(connection, key, models.changes.c.id >= 0, models.changes.c.id.desc(), limit))
 
 

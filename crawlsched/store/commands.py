@@ -41,7 +41,7 @@ def send(store: Store, name: str, arguments: Any, now: float) -> int:
 
 
 def pending(store: Store) -> list[Command]:
-    """Give the commands which are not done, oldest first."""
+    """Return the commands which are not done, oldest first."""
     return _found(store, models.commands.c.done_at.is_(None))
 
 

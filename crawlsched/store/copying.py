@@ -84,7 +84,7 @@ def _copy(reading: Connection, writing: Connection, source: str, target: str, sh
 
 
 def _rows(connection: Connection, table: Table) -> Generator[tuple[Any, ...], None, None]:
-    """Give the rows in the order of the primary key, which is the same on both kinds of database."""
+    """Yield the rows in the order of the primary key, which is the same on both kinds of database."""
     is_sqlite = connection.dialect.name == "sqlite"
     order = [
         column if is_sqlite or not isinstance(column.type, Text) else collate(column, "C")

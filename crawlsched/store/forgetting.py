@@ -30,7 +30,7 @@ _KEPT = frozenset(("collections", "leases", "commands", "followers", "budgets", 
 
 
 def host_of(url: str) -> str:
-    """Give a URL's host in lower case, without port and user.
+    """Return a URL's host in lower case, without port and user.
 
     >>> host_of("https://me@Example.com:8080/a")
     'example.com'
@@ -126,7 +126,7 @@ class Forgetting:
         self._templates: set[bytes] | None = None
 
     def matching(self, kind: str, value: str) -> np.ndarray:
-        """Give the numbers of the pages that `forget` would delete."""
+        """Return the numbers of the pages that `forget` would delete."""
         if kind not in FORGET_KINDS:
             raise ValueError(f"kind is {kind!r}; it has to be one of {', '.join(FORGET_KINDS)}.")
         page = models.pages

@@ -148,7 +148,7 @@ class Lease:
         return self._change(now, ["heartbeat_at"], status=to_json(status))
 
     def release(self, now: float | None = None) -> None:
-        """Give the collection or the shard back; who owned it last stays readable."""
+        """Give the collection or the shard back; its last owner stays in the row."""
         self._change(now, ["heartbeat_at", "released_at"], member=None)
 
     def _change(self, now: float | None, times: Sequence[str], **values: Any) -> bool:

@@ -91,7 +91,7 @@ def listed(
     order: tuple[str, bool] | None = None,
     limit: int | None = None,
 ) -> Iterator[tuple[Any, ...]]:
-    """Give rows that fulfil all conditions, one after the other; a shard of None in `key` stands for all shards.
+    """Yield rows that fulfil all conditions, one after the other; a shard of None in `key` stands for all shards.
 
     `order` is a column and whether the largest comes first; rows without a value come last.
     """

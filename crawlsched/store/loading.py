@@ -34,7 +34,7 @@ _STATE = "estimator_state"
 def page_blocks(
     connection: Connection, wanted: Select[Any], block: int, host_number: Callable[[str], int] | None, n_rates: int
 ) -> Iterator[Arrays]:
-    """Give the pages that are `wanted` in blocks, as `Store.load` does; unreadable pages are left out."""
+    """Yield the pages that are `wanted` in blocks, as `Store.load` does; unreadable pages are left out."""
     # Hosts are names unless the caller numbers them.
     number = cache(lambda host: (host_number or str)(host if isinstance(host, str) else host.decode()))
     with connection.execution_options(stream_results=True).execute(wanted) as result:
@@ -46,7 +46,7 @@ def page_blocks(
 
 
 def _rows(result: CursorResult[Any], size: int) -> Iterator[Sequence[Any]]:
-    """Give rows as the driver does: making them objects of SQLAlchemy would take a fifth of the time."""
+    """Yield rows as the driver does: making them objects of SQLAlchemy would take a fifth of the time."""
     rows, cursor = result.fetchmany(1), result.cursor  # SQLAlchemy has fetched one by itself
     while rows and cursor is not None:
         yield rows

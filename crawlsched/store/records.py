@@ -38,7 +38,7 @@ def save_plan(store: Store, data: dict[str, Any], now: float) -> None:
 
 
 def last_plan(store: Store) -> dict[str, Any] | None:
-    """Give the newest plan; None if there is none."""
+    """Return the newest plan; None if there is none."""
     rows = store.rows(select(models.plans.c.data).where(*store.own(models.plans)))
     return json_like(rows[0].data, {}, "the plan") or None if rows else None
 
@@ -50,7 +50,7 @@ def put_sample(store: Store, time: float, figures: Mapping[str, float | None]) -
 
 
 def samples_since(store: Store, time: float) -> list[dict[str, Any]]:
-    """Give the figures since a time, oldest first."""
+    """Return the figures since a time, oldest first."""
     table = models.samples
     wanted = select(table.c.time, *[table.c[name] for name in models.FIGURES])
     wanted = wanted.where(*store.own(table), table.c.time >= int(time)).order_by(table.c.time)
@@ -73,7 +73,7 @@ def thin_samples(store: Store, now: float) -> None:
 
 
 def position_of(store: Store, follower: str) -> int | None:
-    """Give the number of the last change that arrived at a follower; None: it has not begun."""
+    """Return the number of the last change that arrived at a follower; None: it has not begun."""
     table = models.followers
     rows = store.rows(select(table.c.position).where(*store.own(table), table.c.name == follower))
     return rows[0].position if rows else None

@@ -161,7 +161,7 @@ def fitting(rows: Sequence[Sequence[Any]], kinds: Mapping[str, Any]) -> Sequence
 def only_sound(
     rows: Iterable[dict[str, Any]], kinds: Mapping[str, Any], what: str, name: str
 ) -> Iterator[dict[str, Any]]:
-    """Give the sound rows; each damaged one makes a line in the log, with `what` and the value of `name`."""
+    """Yield the sound rows; each damaged one makes a line in the log, with `what` and the value of `name`."""
     for row in rows:
         wrong = misfit(row, kinds)
         if wrong is None:

@@ -70,7 +70,7 @@ def _named(*names: str) -> Callable[[Any], Row]:
 
 
 def _new_pages(batch: Batch) -> Iterator[tuple[NewPage, Row]]:
-    """Give the new pages with those of their columns that the batch has."""
+    """Yield the new pages with those of their columns that the batch has."""
     if batch.new_pages:
         states = dict(_states(batch))
         yield from ((page, states.get(number, _NEVER_CRAWLED)) for number, page in batch.new_pages.items())
@@ -84,7 +84,7 @@ def _new_page(item: tuple[NewPage, Row]) -> Row:
 
 
 def _states(batch: Batch) -> Iterator[tuple[int, Row]]:
-    """Give number and columns of each page whose columns the batch has."""
+    """Yield number and columns of each page whose columns the batch has."""
     if not batch.columns:
         return
     order = np.argsort(batch.columns["page"], kind="stable")

@@ -33,12 +33,12 @@ def migrations() -> Path:
 
 
 def head() -> str:
-    """Give the newest revision that this version of crawlsched knows."""
+    """Return the newest revision that this version of crawlsched knows."""
     return max(_revisions())
 
 
 def _revisions() -> set[str]:
-    """Give all revisions by the names of their files, since loading Alembic would take long. A test compares both."""
+    """Return all revisions by the names of their files, since loading Alembic would take long. A test compares both."""
     return {path.name.partition("_")[0] for path in (migrations() / "versions").glob("[0-9]*.py")}
 
 

@@ -87,7 +87,7 @@ class Store(Access):
         estimator: str = "",
         pages: Sequence[int] | np.ndarray | None = None,
     ) -> Iterator[dict[str, np.ndarray]]:
-        """Give every page as arrays, in blocks, in the order of page numbers.
+        """Yield every page as arrays, in blocks, in the order of page numbers.
 
         ``host_number(name)`` is called once for each host; without it ``host`` holds the names. Log-likelihoods of
         another `grid`, and rows of another `estimator`, are left out. `fingerprinter` names the one in use.
@@ -156,7 +156,7 @@ def _require_writable(database: Database) -> None:
 
 
 def _collection_number(database: Database, name: str, shard: int, create: bool) -> int:
-    """Give a collection's number, and make it if need be."""
+    """Return a collection's number, and make it if need be."""
     table = models.collections
     with database.reading() as connection:
         rows = connection.execute(select(table.c.name, table.c.collection).where(table.c.shard == shard)).all()
