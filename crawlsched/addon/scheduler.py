@@ -244,8 +244,8 @@ class Scheduler(BaseScheduler):
     def signal(self, urls: Sequence[str], source: str = "spider") -> int:
         """Announce that pages may have changed: ``crawler.engine.scheduler.signal(["https://example.com/a"])``.
 
-        It returns how many are pages of the collection and count; other URLs are left alone. The worth of the
-        announcements is learned by `source`.
+        It returns how many are pages of the collection and count; other URLs are left alone. Their quality is learned
+        for each `source`.
         """
         return signal(self._refresher, urls, source, self._refresher.clock())
 
@@ -464,7 +464,7 @@ class Scheduler(BaseScheduler):
             self._wrap_errback(request, is_ours=visit.is_ours)
             # The public way to wake the engine: it announces the request, asks us to take it, and comes for it.
             self._crawler.engine.crawl(request)
-        except Exception as error:  # of what a spider has left of its classes and data, of a handler of signals, memory
+        except Exception as error:  # of the spider's classes or data, of a handler of signals, of memory
             logger.error("The request for %s cannot be made, so it waits: %s", visit.url, in_words(error))
             outcome = Outcome.ERROR
             if len(self._handed_over) > n_before:

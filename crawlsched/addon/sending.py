@@ -73,7 +73,7 @@ class Gate:
         is_first = not self._next.locked and host not in self._of_host
         free_at = max(self._free_at(host, distance), self._rate.pace.next_time(self._clock()))
         if is_first and not self._seconds_to(free_at):
-            self._sent(host)  # as a rule; locks cost more than all the rest
+            self._sent(host)  # the usual case; locks cost more than all the rest
         elif distance:
             # A host's requests keep their order, and let others pass.
             lock = self._of_host.setdefault(host, DeferredLock())
@@ -133,7 +133,7 @@ class PacedHandlers:
         configured = crawler.settings.getwithbase("DOWNLOAD_HANDLERS")
         paths = {scheme: path for scheme in PORTS if scheme != "s3" and (path := configured.get(scheme))}
         self._looked_up = {name for name, path in paths.items() if load_object(path).__module__.startswith("scrapy.")}
-        # Without a grant a request waits; one that is no page would be lost if it were given up.
+        # Without a grant a request waits, since a request that is no page would be lost if it were given up.
         self._gate = Gate(
             refresher.rate, refresher.clock, lambda: refresher.rate.rests or not refresher.may_send(), self._ends
         )
@@ -166,7 +166,7 @@ class PacedHandlers:
         return await download_by(self._handlers, request, self._crawler)
 
     async def judged_host(self, request: Request) -> str:
-        """Wait for the address of the host that is connected to, and refuse a private one that a site has named.
+        """Wait for the address of the host to connect to, and refuse a private address that a site has named.
 
         An unknown name is for the handler to report.
         """

@@ -56,7 +56,7 @@ class DeliveryMiddleware:
     async def process_spider_output_async(
         self, response: Response, result: AsyncIterator[Any], spider: Spider | None = None
     ) -> AsyncIterator[Any]:
-        """As `process_spider_output`; Scrapy to 2.15 cannot recover from errors where one middleware has only this."""
+        """As `process_spider_output`; Scrapy up to 2.15 cannot recover from errors if a middleware has only this."""
         with self._noted_call(response) as token:
             async for output in result:
                 yield self._noted(output, token)

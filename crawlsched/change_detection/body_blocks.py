@@ -64,7 +64,7 @@ def body_blocks(
     most = min(max(_MOST_TIMES * len(body), MOST_KEPT), _MOST_UNPACKED)
     inner = _unpacked(body, 16 + zlib.MAX_WBITS, most) if body.startswith(GZIP) else None
     if inner is not None:
-        body, content_type, encoding = inner, None, None  # once: what is packed in it again is binary
+        body, content_type, encoding = inner, None, None  # only once: a packed body inside counts as binary
     kind = content_kind(body, content_type, encoding)
     if kind == "binary":
         members = members_of_zip(body)

@@ -89,7 +89,7 @@ class Detector(NamedTuple):
         of_site = self.shared.of_site(seen, left, now)
         own = [one for one, is_of_site in zip(left, of_site, strict=True) if is_of_site is False]
         if not own:
-            # This page is the first to show it, or was put off, and may have been the first.
+            # This page is the first to show it; or its visit was put off, and it may have been the first.
             if None in of_site or is_again:
                 self._note(seen, left)
                 return Finding(True, False, "template", told)
@@ -118,9 +118,9 @@ class Detector(NamedTuple):
     ) -> bool | None:
         """Learn from two fetches of a page, made at once; return whether they differed where that was not known.
 
-        `apart` is the time between the two as a share of that since the visit before: an edit may fall between them.
-        With `may_be_old` the second may be an old copy, and the first an edit. Return None if one of them is cut, or if
-        they are of two pages.
+        `apart` is the time between the two as a share of the time since the visit before: an edit may fall between
+        them. With `may_be_old` the second may be an old copy, and the first an edit. Return None if one of them is cut,
+        or if they are of two pages.
         """
         between = differences(first.trace, second.trace)
         if any(one.kind == "order" for one in between):  # if two blocks change places, either may have moved

@@ -1,8 +1,8 @@
 """A linear scan of HTML: each tag with the text before it, whatever the markup.
 
-No tree is built. Whatever a page holds (elements 100,000 deep, quotes that never close, a picture that is called HTML),
-the scan takes time in proportion to its length, gives the same for the same page with every version of every library,
-and raises nothing.
+No tree is built. The scan takes time in proportion to the length of a page, and raises nothing, whatever the page holds
+(elements 100,000 deep, quotes that never close, a picture that is called HTML). It gives the same for the same page
+with every version of every library.
 """
 
 import re
@@ -239,7 +239,8 @@ def visible_text(markup: str) -> str:
 def skimmed(markup: str) -> tuple[str, list[str], list[tuple[str, str]]]:
     """Return the text of a part of a page, the tags that can say something, and its scripts, each a tag and a text.
 
-    It takes a third of the time of a scan. Here every tag ends a word, even within a word: so some markup counts.
+    It takes a third of the time of a scan. Here every tag ends a word, even inside one, so some markup counts as a
+    change.
 
     Examples
     --------

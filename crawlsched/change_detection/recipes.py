@@ -29,7 +29,7 @@ RECIPE_OPTIONS = {
     "ignore_keys": "a list of names of keys, such as ['generated_at']",
 }
 
-# The methods that do not take all of them.
+# The options of those methods that do not take all.
 _TAKEN = {"main_text": {"ignore_keys"}, "json": {"ignore_keys"}, "raw_bytes": set[str](), "function": set[str]()}
 
 
@@ -54,9 +54,9 @@ class Recipe:
     Notes
     -----
     All methods but blocks compare JSON with its keys. All but raw bytes and functions compare other content that is not
-    HTML by its blocks. The borders between blocks, and the paths to them, are markup. After an upgrade, trafilatura
-    finds another text in the same bytes for 8 to 26 % of real pages. Where it finds no text, all visible text counts,
-    under an id of its own.
+    HTML by its blocks. The borders between blocks, and the paths to them, are markup and do not count. After an
+    upgrade, trafilatura finds another text in the same bytes for 8 to 26 % of real pages. Where it finds no text, all
+    visible text counts, under an id of its own.
 
     Examples
     --------

@@ -127,7 +127,7 @@ def compiled_selector(argument: str, number: int, text: str) -> Any:
         import parsel.xpathfuncs  # noqa: F401  # it makes has-class() known to lxml
 
         select = etree.XPath(xpath, namespaces=_NAMESPACES)
-        select(_SAMPLE)  # names that XPath does not know are found only now, and within [...] not even now
+        select(_SAMPLE)  # unknown names are found only here, and within [...] not even here
         for called in _CALLED.findall(_LITERAL.sub("''", xpath)):
             if called.rpartition("::")[2] not in _FUNCTIONS:
                 raise ValueError(f"unknown function {called}()")

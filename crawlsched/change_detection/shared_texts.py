@@ -144,7 +144,7 @@ class SharedTexts:
 
 
 def _edit_of(one: Difference) -> _Edit:
-    """Return what identifies an edit: the place and its new text, or the text that went where none came.
+    """Return what identifies an edit: the place and its new text, or the old text where no new one came.
 
     Where a page has several blocks at a place any of them may hold the same few tokens: there the whole text counts.
     """

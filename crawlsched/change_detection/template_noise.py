@@ -85,7 +85,7 @@ class Evidence:
             self.is_noise = False
 
     def is_noise_of(self, page: str) -> bool:
-        """Whether it is noise on a page: it has shown it, or two others have and it does not contradict."""
+        """Whether this is noise on a page: the page has shown it, or two others have and it does not contradict."""
         if not self.is_noise or self.has_shown(page):
             return self.is_noise
         _, still_here = self.pages.get(page, (0, 0))
@@ -128,7 +128,7 @@ class Evidence:
         return before == digest
 
     def to_list(self) -> list[Any]:
-        """Return it as plain data, the arguments that make it."""
+        """Return the arguments that make this object, as plain data."""
         values = (getattr(self, name) for name in self.__slots__)
         return [value.copy() if isinstance(value, dict) else value for value in values]
 
@@ -156,7 +156,7 @@ class TemplateNoise:
         self.is_shared = False
         self.n_probes = 0
         self.n_quiet = 0
-        #: How often in a row a page with former content gave it at both fetches.
+        #: How often in a row a page that showed former content showed it in both fetches.
         self.n_returns = 0
         self.n_learned = self.n_written = 0
 
@@ -193,8 +193,8 @@ class TemplateNoise:
     ) -> bool:  # fmt: skip
         """Learn from two fetches made at once; return whether they differed where that was not known.
 
-        `apart` is the time between the two as a share of that since the visit before. With `may_be_old` the second may
-        be an old copy: then only differences that other fetches have shown teach.
+        `apart` is the time between the two as a share of the time since the visit before. With `may_be_old` the second
+        may be an old copy; then only differences count that other fetches have shown.
         """
         is_surprised = len(self.hidden(page, found)) < len(found)
         differing: dict[_Key, set[tuple[str, str]]] = {}
@@ -256,12 +256,12 @@ class TemplateNoise:
                 yield {"place": one.name + slot, "since": one.since, "evidence": one.say(), "said": one.said}
 
     def _standing(self, trace: Trace, but: Mapping[_Key, set[tuple[str, str]]]) -> Iterator[Evidence]:
-        """Yield what is known of places that a page has, and in which nothing differed."""
+        """Yield the evidence about places that a page has, and in which nothing differed."""
         counts = Counter(trace.places) if self._evidence else Counter()
         for (place, which, *slot), evidence in self._evidence.items():
             n, differing = counts[place], but.get((place, which), set())
             is_there = n > 0 and (not which[-1].isdigit() or -n <= int(which) < n)
-            # Where a whole block differed its tokens did, and the other way round.
+            # If a whole block differed, its tokens differed, and the other way round.
             is_whole = not any(slot)
             if is_there and not (differing if is_whole else {(*slot,), ("", "")} & differing):
                 yield evidence

@@ -128,7 +128,7 @@ class Trace:
         return Trace(places, texts, digests, dict(named), rest, changes)
 
     def texts_at(self, places: Iterable[int]) -> dict[int, list[str]]:
-        """Return what is said at some places."""
+        """Return the texts at some places."""
         found: dict[int, list[str]] = {place: [] for place in places}
         for place, text in zip(self.places, self.texts, strict=True):
             if place in found and text is not None:
@@ -353,7 +353,7 @@ def token_runs(before: str, now: str) -> list[tuple[str, str, str, str, bool, tu
     old, new = ([match[0] for match in there] for there in (olds_at, news_at))
     old_shapes, new_shapes = ([shape(token) for token in tokens] for tokens in (old, new))
     changes: list[Gap] = []
-    n_replaced = [0, 0]  # without digits, which stand where they stood
+    n_replaced = [0, 0]  # without digits, which keep their places
     for i, j, k, m in gaps_between(old, new, (0, len(old), 0, len(new))):
         if old_shapes[i:j] == new_shapes[k:m]:
             changes += [(i + n, i + n + 1, k + n, k + n + 1) for n in range(j - i) if old[i + n] != new[k + n]]
@@ -380,7 +380,7 @@ def token_runs(before: str, now: str) -> list[tuple[str, str, str, str, bool, tu
 
 
 def _numbered(tokens: list[str], replaced: Collection[int]) -> list[str]:
-    """Name tokens; of those that stay several times the second is "by (2)": "seen by ..., written by ..."."""
+    """Name tokens. If a token stays several times, its second name is "by (2)": "seen by ..., written by ..."."""
     counts = Counter[str]()
     names = []
     for at, token in enumerate(tokens):

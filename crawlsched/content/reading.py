@@ -34,7 +34,7 @@ class Content:
     seen: PageBlocks | None = None  # its blocks, as the detector takes them; None where the recipe has none
     is_html: bool = False  # whether it is a page for people
     packed_text: bytes | None = None  # the text, compressed, where it is to be kept
-    address: str = ""  # what the page is called by
+    address: str = ""  # the address by which texts may name the page
 
     @cached_property
     def text_sketch(self) -> bytes:

@@ -49,7 +49,7 @@ class DeliveryKind(StrEnum):
 
     #: As content that is new, or has changed.
     CHANGED = "changed"
-    #: As content that is as before, but that was asked for.
+    #: As content that has not changed, but was asked for.
     UNCHANGED = "unchanged"
     #: Not at all, since the same is on its way already.
     UNDER_WAY = "under way"

@@ -60,7 +60,7 @@ class Admission:
     # -- a request is made
 
     def requested(self, asked: PageRequest, now: float) -> AdmissionResult:
-        """The spider asks for a page; return what became of that."""
+        """The spider asks for a page; return the result."""
         if self.sharing is not None and not self._is_here(asked.page.host):
             return self.sharing.hand_over(asked, now)
         result, page = self._requested(asked, now)
@@ -120,12 +120,12 @@ class Admission:
         if not marks & BY_START or asked.is_start or page in self._passed:
             return False
         if named(asked.digest) == named(self.collection.planner.pages.request_digest.item(page)):
-            return False  # with the same callback it would be the same item once more
+            return False  # with the same callback it would bring the same item once more
         self._passed.add(page)
         return True
 
     def knows(self, asked: PageRequest) -> bool:
-        """Whether a request would make nothing new, neither a page nor a visit; owners of other shards judge it."""
+        """Whether a request would bring neither a new page nor a visit; the owners of other shards judge theirs."""
         return not self._is_here(asked.page.host) or (not asked.again and self._page_of(asked) >= 0)
 
     def _is_here(self, host: str) -> bool:
@@ -226,14 +226,21 @@ class Admission:
         self._count("crawlsched/pages/importance_changed", int(differ.size))
         return int(differ.size)
 
-    def weigh_all(self, shard: Shard, clock: Callable[[], float], add_work: Callable[[Iterator[None]], None]) -> None:
-        """Ask CRAWLSCHED_IMPORTANCE about all stored pages without a stated importance, and apply the rules.
+    def weigh_all(
+        self,
+        shard: Shard,
+        clock: Callable[[], float],
+        add_work: Callable[[Iterator[None]], None],
+        then: Callable[[], None],
+    ) -> None:
+        """Ask CRAWLSCHED_IMPORTANCE about all stored pages without a stated importance, apply the rules, do `then`.
 
         It runs at each start, since nobody can see whether the function has changed. Pages are read beside the crawling
         thread and weighed in slices between the slots; those whose weight stays are not touched.
         """
         collection, rules = self.collection, self.collection.rules
         if self._settings.importance is None and not rules:
+            then()
             return
 
         def read(after: int) -> None:
@@ -261,6 +268,8 @@ class Admission:
                 yield
             if len(found) == ROWS_AT_ONCE:
                 read(found[-1][0])
+            else:
+                then()
 
         read(-1)
 
@@ -331,7 +340,7 @@ class Admission:
         return self.collection.sources[number]
 
     def leave_source(self, kind: str, url: str, now: float) -> None:
-        """Nobody names a source any more: it is not asked for, and nor is what it lists, until somebody does again."""
+        """Nobody names a source any more: it and those that it lists are left until somebody names it again."""
         number = self.collection.sources.number(kind, url)
         if number is not None:
             for source in self.collection.sources.leave(number):

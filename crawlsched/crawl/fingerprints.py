@@ -1,4 +1,4 @@
-"""Request fingerprints: the project's own, of URLs without the parameters that name no other page."""
+"""Request fingerprints: those of the project, for URLs without the parameters that name no other page."""
 
 from __future__ import annotations
 

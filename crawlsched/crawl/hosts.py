@@ -16,7 +16,7 @@ __all__ = ["Hosts", "retry_after"]
 
 # A host fails as a whole after this many errors in a row. The errors must be of this many rounds, since requests that
 # are under way at one moment fail together. It rests for this share of the time for which it has failed, and for these
-# seconds at most: after an outage of an hour it is asked again within four minutes.
+# seconds at most. So after an outage of an hour it is asked again within four minutes.
 _FAILS_FROM, _ROUNDS = 8, 3
 _REST, _LONGEST_REST = 1 / 16, 3600.0
 
@@ -130,7 +130,7 @@ class Hosts:
         return self._errors.get(host, _NONE).rest > 0.0
 
     def failing_since(self, time: float) -> list[int]:
-        """Return the hosts that fail as a whole, and have done so since a time or longer; O(hosts that fail)."""
+        """Return the hosts that have failed as a whole since this time or longer; O(hosts that fail)."""
         return [host for host, errors in self._errors.items() if errors.rest and errors.since <= time]
 
     def answered(self, host: int) -> None:
@@ -171,7 +171,7 @@ class Hosts:
     def asked(self, host: int, now: float) -> None:
         """A request goes to this host now; a failing host is asked for one page, and for more once that came."""
         if self._share and (share := self._share.get(host)) is not None and self.bandwidth:
-            # The next slot makes up for what falls between two slots.
+            # If the host's next time falls between two slots, the following slot makes up for that.
             pause = 1.0 / (share * self.bandwidth)
             self._due[host] = max(self._due.get(host, now), now - pause) + pause
         if host in self.crawl_delay:

@@ -1,4 +1,4 @@
-"""Page numbers: what names a page in the database, by its row in memory."""
+"""Page numbers: the number of each page in the database, by its row in memory."""
 
 from __future__ import annotations
 
@@ -78,6 +78,6 @@ class PageNumbers:
             known = self._numbers[order]
         if not known.size:
             return np.full(len(numbers), -1)
-        # Cast to the same type: else all known numbers would be copied. A number too large for it is not known.
+        # Cast to the same type: else all known numbers would be copied. A number too large for that type is not known.
         at = np.minimum(known.searchsorted(numbers.astype(known.dtype)), known.size - 1)
         return np.where(known[at] == numbers, at if order is None else order[at], -1)

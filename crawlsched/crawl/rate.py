@@ -21,8 +21,8 @@ logger = logging.getLogger(__name__)
 _LONGEST_SHARED_DEBT = 0.2
 # The requests of these seconds, and one more, may wait for their turn.
 _MOST_WAITING = 0.1
-# Least distance between two requests, as a share of the mean one. Wider than the slot clock's, so that a second of a
-# server's clock has no more than 1.25 rate + 1 either, though some of its requests took a few milliseconds longer.
+# Least distance between two requests, as a share of the mean one. It is wider than the slot clock's, since some
+# requests take a few milliseconds longer. So a second of a server's clock has no more than 1.25 rate + 1 either.
 _GAP = 0.88
 
 
@@ -57,7 +57,8 @@ class Pace:
 
     def sent(self, now: float) -> None:
         """A request is sent now."""
-        # As in the slot clock, counted from the moment a perfect timer would have called: so delays do not add up.
+        # As in the slot clock, the distance counts from the moment at which a perfect timer would have called, so
+        # delays do not add up.
         self._earliest = max(min(self._earliest, now), now - TIMER_SLACK) + self._distance
 
     def set_rate(self, rate: float, now: float) -> None:
@@ -129,8 +130,8 @@ class CrawlRate:
         """A request is written now."""
         self.last_sent_at = now
         if self.slots.rate < 1.0 and self._sharing is None:
-            # Where slots are rare each request is written down for a restart: even a supervisor in a crash loop exceeds
-            # no rate.
+            # Where slots are rare, each request is written down for a restart, so that even a supervisor in a crash
+            # loop keeps to the rate.
             self._note(now)
 
     def pay(self, now: float) -> None:
@@ -175,7 +176,7 @@ class CrawlRate:
         if rate == self._rate_by_hours:
             return
         self._rate_by_hours = rate
-        self._planner.set_bandwidth(self._hours.mean(now), now)  # another one where the clocks are changed
+        self._planner.set_bandwidth(self._hours.mean(now), now)  # it differs on days when the clocks change
         if rate:
             self._set(rate, now)
         said = f"{rate:g} crawls a second go out" if rate else "nothing goes out"

@@ -51,7 +51,7 @@ _KEPT_META = frozenset({"crawlsched_recipe"})
 # Keys that differ between the links to a page: they say where a link stands, and nothing about the page.
 _PLACE_META = frozenset({"depth", "link_text"})
 _PLACE_HEADER = "referer"
-# What is handed along with a request.
+# The attributes of a request that hand data to its callback.
 _HANDED = ("meta", "cb_kwargs")
 # Bits of a digest that stand for the rest.
 _OTHERS = 39
@@ -221,7 +221,7 @@ def _to_kept(value: Any) -> Any:
     fields = {name: _to_kept(one) for name, one in ItemAdapter(value).items()}
     kept = {_TAG: "item", "class": f"{kind.__module__}:{kind.__qualname__}", "value": fields}
     if (made := _from_kept(kept)) != value or type(made) is not kind:
-        raise ValueError(f"{value!r:.100} is not made again as it was from its fields")
+        raise ValueError(f"{value!r:.100} cannot be made again from its fields")
     return kept
 
 
@@ -240,7 +240,7 @@ def _from_kept(value: Any) -> Any:
         if not ItemAdapter.is_item_class(kind) or issubclass(kind, dict):
             raise TypeError("it is no item")
         return kind(**_from_kept(value["value"]))
-    except Exception as error:  # of the import, or of the item's class
+    except Exception as error:  # errors of the import, or of the item's class
         raise ValueError(f"The item {path} in meta or cb_kwargs cannot be made again: {error}") from error
 
 

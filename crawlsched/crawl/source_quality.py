@@ -23,7 +23,7 @@ __all__ = [
     "tallied",
 ]
 
-#: The newest visits of a store from which quality is fitted: the same number wherever it is shown.
+#: Quality is fitted from this number of a store's newest visits, wherever it is shown.
 VISITS = 20_000
 # An interval of this width means that a share is not known.
 _NEARLY_ALL = 0.8
@@ -113,7 +113,7 @@ def tallied(quality: dict[str, Any], read: SourceRead, now: float) -> dict[str, 
     # Below zero are marks of texts that are no dates.
     stated = np.array([np.nan if date is None or date < 0.0 else date for date in read.lastmod])
     stated = stated[read.announced] if stated.size else stated
-    # A date without a time of day does not tell when in that day the page changed.
+    # A date without a time of day does not say when in that day the page changed.
     dates = np.unique(stated[(stated % DAY != 0) & (stated <= now)])
     return {
         **quality,

@@ -142,7 +142,7 @@ class Estimator(ABC):
         return self._of(pages, self._estimate)
 
     def _of(self, pages: npt.ArrayLike | None, read: Callable[[IndexArray], Any]) -> Any:
-        """Return the estimates of some rows, all by default; a single row's come without the axis of rows."""
+        """Return the estimates of some rows, all by default; those of a single row come without the axis of rows."""
         found = read(np.arange(self.n_pages) if pages is None else check_rows(pages, self.n_pages))
         if pages is None or np.ndim(pages):
             return found

@@ -63,7 +63,7 @@ def encoded(relative: FloatArray, offset: Any) -> npt.NDArray[np.uint8]:
     Whatever lies more than 32 nats below the maximum gets the last code, so no rate is ever excluded for good.
     """
     # Rounding has to be right on average in nats. With an offset o, a value s (in squares) gets a code of at least k
-    # where s - o (1 - o) >= (k - o)². That is from the share 1 - o of the way between (k - 1)² and k² on. Conversion
+    # where s - o (1 - o) >= (k - o)². This holds from the share 1 - o of the way between (k - 1)² and k² on. Conversion
     # cuts off the fraction.
     squares = relative * -_SQUARES_PER_NAT
     squares -= offset * (1.0 - offset)

@@ -251,8 +251,8 @@ class StochasticApproximation(_LinearInCrawlRate):
     Equation (2) of [1]_. By Theorem 2 it converges almost surely if Σ η_k diverges and Σ η_k² converges. The mean error
     is O(k^{-η/2}) for η in (0, 1).
 
-    y is linear in p and y_0. The state is their two coefficients, and p enters when the estimate is read, so a crawl
-    rate that is learned on the way applies to all visits. Since η_0 = 1, the first visit erases y_0 unless it found a
+    y is linear in p and y_0. The state is their two coefficients. p enters when the estimate is read, so a crawl rate
+    that is learned on the way applies to all visits. Since η_0 = 1, the first visit erases y_0 unless it found a
     change.
 
     The theory assumes visits at random (exponential intervals at rate p). The estimate is low at first where Δ is much

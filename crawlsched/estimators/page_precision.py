@@ -46,7 +46,7 @@ def judged(true: float, false: float, n_signals: float, known: float, fresh: flo
     Notes
     -----
     If the page is unchanged, all n announcements were false, and Bayes' rule gives Beta(true, false + n). After a
-    change the posterior is not a Beta distribution, since nobody may have announced the change. The Beta distribution
+    change the posterior is not a Beta distribution, since the change may be an unannounced one. The Beta distribution
     with the same mean and variance replaces it (assumed-density filtering [1]_). Mean and variance have closed forms,
     since E[(1 - p)^j] = Π_{i<j} (false + i)/(true + false + i).
 

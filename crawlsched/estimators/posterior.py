@@ -126,7 +126,7 @@ class Renewal:
         return self.renewed(np.exp(before), prior)
 
     def renewed(self, likelihood: FloatArray, prior: FloatArray) -> FloatArray:
-        """Do the same from likelihoods; the result overwrites the argument `likelihood`."""
+        """Return what `log_likelihood` does, from likelihoods; the result overwrites the argument `likelihood`."""
         _, far, most = self._shares
         weights = likelihood * prior
         if weights.ndim == 1:  # the case of every visit: a plain number is faster
@@ -175,10 +175,10 @@ class Posterior(Estimator):
     The state is the log-likelihood relative to each row's maximum, *without* the prior, so that a newly learned prior
     applies to every page at once.
 
-    With `renewal` ε the rate is a hidden Markov chain, and each visit begins with a step of its filter (the fixed share
-    [3]_, with another distribution of new rates). Evidence against a rate is then never much more than log(1/ε), and
-    the estimate soon follows a page whose rate has changed. A steady rate is estimated as well as without `renewal`.
-    docs/notes/learning.md has the figures.
+    With `renewal` ε the rate is a hidden Markov chain, and each visit begins with a step of its filter. This is the
+    fixed share [3]_ with another distribution of new rates. Evidence against a rate is then never much more than
+    log(1/ε), and the estimate soon follows a page whose rate has changed. The estimate of a steady rate is hardly worse
+    for that. docs/notes/learning.md has the figures.
 
     While visits are few, the prior draws the posterior mean towards its own mean; that is its purpose. For a page not
     yet visited the bias is the error of the prior's mean; after n visits it is at most O(1/n). A page that changes

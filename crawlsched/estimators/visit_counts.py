@@ -168,8 +168,8 @@ class LastModified(VisitCounts):
     use it alone. It believes every date: a page that is always "modified now" gets a huge rate.
 
     `changed` decides what counts as a change. A change without a known time (NaN), or dated before the last visit,
-    counts as in the middle of its interval. If the page changes rarely, that is the expected time. If it changes often,
-    that is too early, and the estimate is too low.
+    counts as made in the middle of its interval. If the page changes rarely, that is the expected time. If it changes
+    often, that is too early, and the estimate is too low.
 
     References
     ----------

@@ -125,7 +125,7 @@ class NewPages:
         return self._line.item(page) == self._numbers.get(self._key(page))
 
     def put(self, pages: IndexArray) -> None:
-        """Put in pages found together, the most important first, before those found earlier. O(log n) a page of n."""
+        """Put in n pages found together, the most important first, before those found earlier. O(log n) a page."""
         begun: list[int] = []
         best_last = np.argsort(-self._pages.importance[pages], kind="stable")[::-1]
         for page in pages[best_last].tolist():

@@ -37,8 +37,8 @@ from crawlsched.slot_clock import DAY
 
 __all__ = ["DEFAULT_GRID", "Observation", "Planner"]
 
-#: 32 change rates per second in equal ratios of 1.75, from once in three years to once in 3 seconds: the range of real
-#: sites, and at its fast end that of a demonstration which cannot wait.
+#: 32 change rates per second in equal ratios of 1.75, from once in three years to once in 3 seconds. That is the range
+#: of real sites, and at its fast end that of a demonstration, which cannot wait.
 DEFAULT_GRID: FloatArray = np.geomspace(1 / (3 * 365 * DAY), 1 / 3, 32)
 
 _LONGEST_ERROR_INTERVAL = DAY
@@ -303,7 +303,7 @@ class Planner(Knowledge):
         """Take in a visit that reached content; return what was learned of it.
 
         `changed` is None where this visit cannot be compared with the one before; `doubt` and `time_since_modified` are
-        as for `Posterior.update_one`. A first visit, one without a comparison and the return of a gone page teach
+        as for `Posterior.update_one`. A first visit, a visit without a comparison, and the return of a gone page teach
         nothing.
         """
         now, columns = self.at(now), self.pages
@@ -378,19 +378,19 @@ class Planner(Knowledge):
             self.failed(int(rows[0]), now)
 
     def gone(self, page: int, now: float, retry_at: float | None = None, *, of_host: bool = False) -> None:
-        """A visit found the page gone: it is tried ever more rarely; see `failed`."""
+        """A visit found the page gone, so the page is tried ever more rarely; see `failed`."""
         self._left(page, GONE, now, self._look_again(page), _LONGEST_GONE_INTERVAL, retry_at, of_host)
 
     def moved(self, page: int, now: float, retry_at: float | None = None, *, of_host: bool = False) -> None:
-        """A visit was redirected for good: the page is tried ever more rarely; see `failed`."""
+        """A visit was redirected for good, so the page is tried ever more rarely; see `failed`."""
         self._left(page, MOVED, now, self.gone_interval, _LONGEST_GONE_INTERVAL, retry_at, of_host)
 
     def refused(self, page: int, now: float, retry_at: float | None = None, *, of_host: bool = False) -> None:
-        """A visit was refused: it is tried ever more rarely; see `failed`."""
+        """A visit was refused, so the page is tried ever more rarely; see `failed`."""
         self._left(page, REFUSED, now, self._look_again(page), _LONGEST_GONE_INTERVAL, retry_at, of_host)
 
     def not_allowed(self, page: int, now: float, retry_at: float | None = None, *, of_host: bool = False) -> None:
-        """A visit was refused before it left, as by robots.txt: it is tried ever more rarely."""
+        """A visit was refused before it left, as by robots.txt, so the page is tried ever more rarely."""
         self._left(page, REFUSED, now, self.gone_interval, _LONGEST_GONE_INTERVAL, retry_at, of_host)
 
     def _look_again(self, page: int) -> float:
@@ -415,10 +415,10 @@ class Planner(Knowledge):
         self._end_visit(page, now)
 
     def ask_soon(self, pages: IndexArray, now: float) -> None:
-        """Let pages that wait after a failure go now."""
-        now = self.at(now)
-        self.pages.not_before[pages] = now
-        self._refile(pages, now)
+        """Let pages that wait after a failure go now, but for those in flight."""
+        now, rows = self.at(now), np.setdiff1d(pages, list(self.in_flight_pages))
+        self.pages.not_before[rows] = now
+        self._refile(rows, now)
 
     def standing(self, page: int) -> str:
         """Return the standing of a page that has had a copy: live, failing, gone or moved."""
@@ -529,7 +529,7 @@ class Planner(Knowledge):
         ----------
         host_free_at : callable
             ``host_free_at(host, now)`` gives the earliest time at which a host may be asked, at most `now` if it may be
-            now. A host that may not rests until then, or until `release_host`.
+            now. A host that may not be asked rests until then, or until `release_host`.
         """
         now, frontier = self.at(now), self.frontier
         if self.steps:

@@ -17,8 +17,8 @@ __all__ = ["MAX_CRAWL_ROUNDS", "Rounds", "wait_after_rounds"]
 MAX_CRAWL_ROUNDS = 4.0
 
 _NOT_WAITING = frozenset({"out", "in flight", "barred"})
-# One pick in this number may be of a page that has waited too long. All pages go in sixteen rounds then, so none waits
-# much longer than that beyond its time. It costs at most a sixteenth of the bandwidth.
+# One pick in this number may be of a page that has waited too long. Then all pages go within sixteen rounds, so no page
+# waits much longer than that beyond its time. It costs at most a sixteenth of the bandwidth.
 _SHARE = 16
 
 
@@ -33,8 +33,8 @@ class Rounds:
     Notes
     -----
     A page's crawl value is bounded by μ E[1/Δ]. A page of little importance, or one found changed at every visit, can
-    stay below the threshold forever, and its estimate is never put to the test again. The pages are gone through in the
-    order of their numbers: this takes a sixteenth of a round if none waits, and no memory per page.
+    stay below the threshold forever. Its estimate is then never put to the test again. The pages are gone through in
+    the order of their numbers: this takes a sixteenth of a round if none waits, and no memory per page.
     """
 
     def __init__(self, pages: Pages, longest: float) -> None:

@@ -67,7 +67,7 @@ class BruteForce(Arm):
         return importance * np.where(rate > 0.0, values, 0.0)
 
     def values(self, rows: IndexArray, now: float) -> FloatArray:
-        """Return what some pages that are there are worth."""
+        """Return the values of some pages, all of which are there."""
         with np.errstate(under="ignore", over="ignore"):
             return self._values(rows, now - self.crawled_at[rows])
 

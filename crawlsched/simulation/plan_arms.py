@@ -15,7 +15,7 @@ __all__ = ["DIVISIONS", "AtRandom", "LowDiscrepancy", "Planned"]
 
 Division = Callable[[FloatArray, FloatArray, float], FloatArray]
 
-#: How change rates, importances and a bandwidth become crawl rates, by name.
+#: Functions from change rates, importances and a bandwidth to crawl rates, by name.
 DIVISIONS: dict[str, Division] = {
     "proportional": lambda change_rate, importance, bandwidth: _shares(change_rate, bandwidth),
     "square_root": lambda change_rate, importance, bandwidth: _shares(np.sqrt(change_rate), bandwidth),
@@ -65,7 +65,7 @@ class Planned(Arm):
         self.rate[rows] = rates
 
     def choose(self, now: float) -> int:
-        """Return a page by the plan, after making one if it is time; the oldest where all rates are 0."""
+        """Return a page by the plan, making a new plan if it is time; the oldest page where all rates are 0."""
         if self._crawls_until_plan <= 0:
             rows = np.flatnonzero(self.there)
             change_rate = self.setting.change_rate(rows)
@@ -120,7 +120,7 @@ class LowDiscrepancy(Planned):
     -----
     Let k be the number of pages whose rate is not 0, and d = 1/(2k - 2). A page that is owed c crawls may be crawled
     when c ≥ d, and has to be crawled when c reaches 1 - d. The earliest deadline goes first. Crawls owed are carried
-    over from one plan to the next. Where no page may be crawled yet, the one goes that may be first.
+    over from one plan to the next. If no page may be crawled yet, the page goes that may be crawled next.
     """
 
     def __init__(self, setting: Setting, policy: str) -> None:

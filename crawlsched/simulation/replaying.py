@@ -128,7 +128,7 @@ _BIRTH, _END, _SIGNAL = range(3)
 def _events(history: History, window: Window, begins: FloatArray, arm: Arm) -> Generator[float, float, None]:
     """Pass births, ends and announcements to an arm in the order of time, until each time that is sent.
 
-    It yields the time before which nothing happens.
+    It yields a time before which nothing more happens.
     """
     ends = history.end
     there = np.flatnonzero((ends > window.start) & (history.birth < window.end))

@@ -74,7 +74,7 @@ class Reader(Part):
     def facts(self, pages: Sequence[int] | np.ndarray) -> list[PageFacts | None]:
         """Return the data by which pages are requested, in the order asked; None for a page that does not exist.
 
-        `WriteBehind.facts` adds data that are not written yet.
+        `Collection.facts` adds data that are not written yet.
         """
         shard, collection = self.key
         rows = self.rows(_FACTS_WANTED, shard=shard, collection=collection, pages=json_list(pages))

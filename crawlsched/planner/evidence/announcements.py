@@ -121,7 +121,7 @@ class Announcements:
         return n
 
     def visited(self, page: int, changed: bool, doubt: float, unchanged: float, announced: float) -> None:
-        """Update the precision of a page's announcements by a visit that followed some.
+        """Update the precision of a page's announcements after a visit that followed announcements.
 
         `doubt` is the probability that a change was not noticed, `unchanged` that of no change by the page's own rate
         alone, `announced` the evidence of all announcements together, in nats.

@@ -31,7 +31,7 @@ _ROW = np.dtype(
         ("next", "i4"),
     ]
 )
-#: The most announcements since a visit that are counted.
+#: Announcements since a visit are counted up to this number.
 MOST_SIGNALS = int(np.iinfo(_ROW["n_signals"]).max)
 
 

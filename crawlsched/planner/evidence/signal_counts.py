@@ -26,9 +26,9 @@ class SignalCounts:
     -----
     Announcements of several sources add up, κ_1 n_1 + κ_2 n_2, if at most one of them announces each change. Where two
     announce the same change, counting both would be wrong. Two announcements of a page are of the same change if two
-    things hold. The first source announced it after `since`, when the second source was read last before `at`: so
-    neither can have had it earlier. And the two coincide clearly more often than by chance. Such a pair counts once,
-    for the source whose announcements weigh more. It does not count if a visit came in between and has seen the change.
+    things hold. The second source was read at `since` and then at `at`, and the first source announced the change in
+    between. And the two coincide clearly more often than by chance. Such a pair counts once, for the source whose
+    announcements weigh more. It does not count if a visit came in between and has seen the change.
     """
 
     def __init__(self, pages: Pages, further: FurtherSources, announcements: Announcements) -> None:

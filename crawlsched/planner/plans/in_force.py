@@ -27,7 +27,8 @@ PICKS_A_SLICE = 8
 PLAN_SLICE = PICKS_A_SLICE * SLICE
 # Where picks are rarer, the next slices wait for these seconds, so that they take a tenth of the time there, too.
 _SECONDS_A_SLICE = 0.02
-# A newer plan waits this many times as long as the last one took to place all pages, which is minutes among millions.
+# A newer plan waits for this multiple of the time that the last one took to place all pages: minutes for millions of
+# pages.
 _TIMES_IT_TOOK = 4.0
 
 

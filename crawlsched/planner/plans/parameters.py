@@ -59,7 +59,7 @@ class SignalGroups:
         return type(self)((numbers[group[0]], *group[1:]) for group in self._groups if group[0] in numbers)
 
     def of_hosts(self, are_meant: Callable[[int], bool]) -> Self:
-        """Return the groups of those hosts that are meant."""
+        """Return the groups of the hosts that `are_meant` accepts."""
         return type(self)(group for group in self._groups if are_meant(group[1]))
 
     def to_list(self, host_names: Sequence[str] | None = None) -> list[list[Any]]:

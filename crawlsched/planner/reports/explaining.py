@@ -85,10 +85,10 @@ _AS_LIKELY = 0.01
 def explain(planner: Planner, page: int, now: float) -> dict[str, Any]:
     """Return why a page is crawled when it is.
 
-    Intervals are in seconds, rates per second; times are POSIX seconds, inf for never. ``likely_time`` is the best
-    guess of the next visit: the wait is likelier to be 0.3 to 3 times this guess than any other. It leaves limits
-    aside, and assumes that announcements come as often as before. It is at most ``wake_time``, and equal to it where
-    that is as good as any other.
+    Intervals are in seconds, rates per second; times are POSIX seconds, inf for never. ``likely_time`` is a guess of
+    the next visit, chosen so that a wait of 0.3 to 3 times as long is most probable. It leaves limits aside, and
+    assumes that announcements come as often as before. It is at most ``wake_time``, and equal to it where that is as
+    good as any other.
     """
     now, rows = planner.at(now), planner.rows(page)
     pages, frontier = planner.pages, planner.frontier
@@ -147,7 +147,7 @@ def _wake_time(value: Callable[[float], float], threshold: float, now: float) ->
 def _likely_time(
     planner: Planner, page: int, value: Callable[[float], float], wake_time: float, signal_rate: float, now: float
 ) -> float:
-    """Return when the next visit is likeliest to take 0.3 to 3 times as long; `wake_time` if that is as good."""
+    """Return the time for which a wait of 0.3 to 3 times as long is most probable; `wake_time` if that is as good."""
     if wake_time <= now or value(now) == value(now + _FOR_EVER):
         return wake_time
     longest = min(wake_time - now, _FOR_EVER)

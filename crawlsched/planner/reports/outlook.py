@@ -108,7 +108,7 @@ class Outlook:
         importance = planner.pages.importance[pages].astype(np.float64)
         self._importance += each * float(importance.sum())
         self._pages += each * pages.size
-        # If pages are crawled in turn, whatever is announced, all changes of a page are alike.
+        # If pages are crawled in turn, announced changes of a page are like its others.
         change_rates = planner.posterior.rates[:, np.newaxis] + cells.change_rates[1][:, np.newaxis, np.newaxis]
         in_turn = page_freshness(1.0 / np.maximum(self._edges, 1e-9), change_rates)
         in_turn = (planner.values.weights(pages)[:, :, np.newaxis] * in_turn).sum(axis=1)
@@ -150,7 +150,7 @@ class Outlook:
         return self._least(self.curve[1], freshness, slowest)
 
     def _least(self, reached: FloatArray, aim: float, in_turn: float) -> float:
-        """Return the least bandwidth on the curve that reaches an aim, or less where pages in turn reach it."""
+        """Return the least bandwidth on the curve that reaches an aim, or less where crawls in turn reach it."""
         wanted, reached = self._wanted[::-1], np.maximum.accumulate(reached)
         if aim > reached[-1]:
             return float(np.inf)
@@ -238,7 +238,7 @@ class _Cells:
             return np.zeros(_LEVELS.size + 1)
         order = np.argsort(values[part][waits], kind="stable")
         until = np.cumsum(column[part][waits][order])
-        # A cell has the value of its middle. Between two both grow like powers of the value.
+        # A cell has the value of its middle. Between two cells, sums grow like powers of the value.
         logs = np.log(until - later[part][waits][order])
         at = np.log(np.maximum(values[part][waits][order], _LEVELS[0] ** 2))
         left = -np.inf if sooner else None

@@ -113,7 +113,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Settings:
-    """What a user can set of a figure."""
+    """The settings of a figure that a user can change."""
 
     repetitions: int  # independent simulations, over which means and standard errors are taken
     pages: tuple[int, ...] = ()  # numbers of pages, a case for each; empty for a figure that has no such number
