@@ -90,7 +90,6 @@ def _of_page(store: "Store", settings: Settings, page: int, facts: "PageFacts", 
     is_shared = owner is not None and owner.is_shared
     return {
         "url": facts.url,
-        "variant": facts.variant,
         "collection": store.name,
         # A running crawl may have visited it since `now` was read.
         "time": max(now, float(columns["crawled_at"])),
@@ -232,8 +231,7 @@ def _say_page(report: dict[str, Any]) -> str:
         "decided by": [_say_binds(report)],
         "rules": _say_rules(report),
     }
-    variant = "" if report["variant"] is None else f", variant {report['variant']!r}"
-    lines = [f"{report['url']}  (page {report['page']} of {report['collection']!r}, {report['state']}{variant})", ""]
+    lines = [f"{report['url']}  (page {report['page']} of {report['collection']!r}, {report['state']})", ""]
     lines += say_table([["" if n else name, line] for name, said in paragraphs.items() for n, line in enumerate(said)])
     if difference := report.get("diff"):
         lines += ["", f"--- {say_past(difference['before_seen_at'], now)}"]

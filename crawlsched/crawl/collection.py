@@ -30,7 +30,6 @@ from crawlsched.exceptions import DamagedRow, StoreError
 from crawlsched.pages import FREE, NEW
 from crawlsched.pages.marks import AWAITED, RUN_ONLY
 from crawlsched.pages.page_index import PageIndex
-from crawlsched.pages.variants import Variants, variant_fingerprint
 from crawlsched.planner import readable
 from crawlsched.planner.from_settings import planner_for
 from crawlsched.settings import Settings
@@ -49,7 +48,7 @@ _LONGEST_UNSAVED = 2.0
 FLUSH_INTERVAL = 0.3
 # Seconds between two readings ahead, each of the facts of pages that are likely to be picked in twice this time.
 _READ_AHEAD = 0.7
-# How many pages are read together where one was not foreseen, and at least.
+# This number of pages is read together if one was not foreseen; reading ahead takes more than this number.
 _READ_TOGETHER = 32
 # Seconds for what is left to write at the end; work in the other thread, and each answer of the database, have a third.
 _LAST_WRITES = 15.0
@@ -72,7 +71,6 @@ class FoundPage(NamedTuple):
     importance: float | None = None  # as somebody has stated it
     template: RequestTemplate | None = None
     depth: int = 0
-    variant: str | None = None
 
 
 class Collection:
@@ -97,7 +95,6 @@ class Collection:
         self.rules = PageRules(settings.pages, settings.max_pages)
         self.sources = Sources(settings.source_interval, once=bool(settings.one_pass))
         self.index = PageIndex()
-        self.variants = Variants(self.index)
         self.facts = FactsCache()
         self.aside = Aside(guard)
         self.planner = planner_for(settings)
@@ -167,7 +164,7 @@ class Collection:
     # -- pages
 
     def add_pages(self, found: Sequence[FoundPage], now: float, worth: Sequence[float] | None = None) -> list[int]:
-        """Take pages in, in one go; return them. `worth` is what their copies are worth; None: 1 each."""
+        """Take pages in, all at once, and return them. `worth` has the importance of each; None: 1 each."""
         hosts = np.array([self.hosts.number(page.host) for page in found], np.intp)
         importance = np.ones(len(found)) if worth is None else np.array(worth)
         parts = np.array([part_number(page.url) for page in found], np.intp)
@@ -177,19 +174,16 @@ class Collection:
         rows: list[int] = added.tolist()
         self.numbers.put(added, self._new_numbers(added))
         for row, number, page in zip(rows, self.numbers.of(added).tolist(), found, strict=True):
-            name = variant_fingerprint(page.request_fingerprint, page.variant)
+            name = page.request_fingerprint
             self.index.add(name, row)
-            if page.variant is not None:
-                self.variants.add(page.request_fingerprint, row)
             digest = page.template.digest if page.template else None
             data = page.template.data if page.template else None
             self.planner.pages.request_digest[row] = request_digest(data)
-            new = NewPage(number, page.url, page.host, name, now, digest, page.depth, self.fingerprinter, page.variant)
+            new = NewPage(number, page.url, page.host, name, now, digest, page.depth, self.fingerprinter)
             self.unsaved.new_page(row, new, data, now)
             if page.importance is not None:
                 self.unsaved.content(row, now, importance_stated=1)
             facts = PageFacts(row, page.url, digest, data, None, None, None, None, None, page.depth, None, NEW)
-            facts = facts._replace(variant=page.variant)
             self.facts.put(facts, self.unsaved.number)
         return rows
 
@@ -238,7 +232,7 @@ class Collection:
         return facts
 
     def _reading(self, pages: Sequence[int]) -> Callable[[], list[PageFacts | None]]:
-        """Return what reads the facts of pages, in whatever thread."""
+        """Return a function that reads the facts of pages, in any thread."""
         rows = np.array(pages, np.intp)
         shards, numbers = self.shards.numbers_of(rows), self.numbers.of(rows)
         parts = [
@@ -328,7 +322,7 @@ class Collection:
             self.unsaved.of_page(page, now)[0].masks[name] = data
 
     def keep_text(self, page: int, packed_text: bytes, now: float) -> None:
-        """Keep what a page says now."""
+        """Keep the present text of a page."""
         batch, number = self.unsaved.of_page(page, now)
         batch.texts[number] = KeptText(now, packed_text).after(batch.texts.get(number))
 
@@ -339,7 +333,7 @@ class Collection:
             self.aside.run("reading what the next visit needs", self._reading([self._unread]), self._read_again)
             return
         if now - self._read_ahead_at < _READ_AHEAD or len(self.facts) >= self.planner.pages.n:
-            return  # choosing these pages takes longer than all else of a flush; or all facts are here
+            return  # this choice takes longer than the rest of a flush, so it is rare; or all facts are here
         self._read_ahead_at = now
         pages = [page for page in self.planner.peek(now, wanted).tolist() if page not in self.facts]
         if pages:

@@ -17,7 +17,7 @@ from crawlsched.crawl.collection import Collection
 from crawlsched.crawl.side_thread import STEP, LongWork
 from crawlsched.crawl.source_quality import tallied
 from crawlsched.crawl.source_reading import SourceRead, linked_sources, read_source
-from crawlsched.crawl.subscriptions import discovered
+from crawlsched.crawl.subscriptions import Subscription
 from crawlsched.crawl.visits import ResponseFacts, Visit, VisitEnds
 from crawlsched.store import Outcome, Source, host_of
 
@@ -73,10 +73,9 @@ class Polls:
     def _known_as(self, host: str, url: str) -> tuple[bytes, list[int]]:
         """Return a URL's fingerprint and its pages that are of one shard with a host: a sitemap announces no others."""
         name, shards = self._collection.request_fingerprint(url), self._collection.shards
-        pages = self._collection.variants.pages(name)
-        if shards.n is not None:
-            pages = [page for page in pages if shards.of_page(page) is shards.of_name(host)]
-        return name, pages
+        page = self._collection.index.page(name)
+        is_meant = page >= 0 and (shards.n is None or shards.of_page(page) is shards.of_name(host))
+        return name, [page] if is_meant else []
 
     def _above(self, number: int) -> list[Source]:
         above: list[Source] = []
@@ -88,7 +87,7 @@ class Polls:
         return above
 
     def poll_soon(self, number: int, now: float) -> None:
-        """A notice says that a source has something new: poll it in the next slot, unless that has just been done."""
+        """A notice came that a source has something new: poll it in the next slot, unless that has just been done."""
         polled_at = self._sources[number].polled_at
         if polled_at is None or now - polled_at >= self._sources.interval * _BETWEEN_NOTICES:
             self._count("crawlsched/pings/notices")
@@ -230,7 +229,10 @@ class Polls:
             return
         # Only now: after a crash in between the whole sitemap is read again, and no announcement is missed.
         quality = tallied(self._sources[number].quality, read, self._clock())
-        self._sources.describe(number, quality=discovered(quality, document.hubs, self._sources[number].url))
+        before = Subscription.of(quality)
+        if (found := before.after(document.hubs, self._sources[number].url)) != before:
+            quality = found.kept(quality)
+        self._sources.describe(number, quality=quality)
         self._polled(number, self._clock(), fingerprint=read.digest, **validators)
 
     def _signalled(self, number: int, read: SourceRead, part: slice) -> None:
@@ -263,7 +265,7 @@ class Polls:
         now, host = self._clock(), self._sources[number].host
         found = []
         for page, lastmod in read.unknown[part]:
-            is_known = self._collection.variants.pages(page.request_fingerprint)
+            is_known = self._collection.index.page(page.request_fingerprint) >= 0
             if not is_known and not self._admission.is_elsewhere(page, host, now):
                 found.append((page, lastmod))
         reasons = self._collection.kept_out([page for page, _ in found], now)

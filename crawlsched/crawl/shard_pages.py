@@ -17,7 +17,6 @@ from crawlsched.crawl.shard import Shard
 from crawlsched.crawl.side_thread import give_memory_back
 from crawlsched.pages.marks import RECRAWL, RUN_ONLY
 from crawlsched.pages.page_index import PageIndex
-from crawlsched.pages.variants import variant_fingerprint
 from crawlsched.planner import Plan
 from crawlsched.store import Host, Source, Store
 from crawlsched.store.loading import sound_pages
@@ -46,14 +45,13 @@ class StoredShard(NamedTuple):
     further: list[tuple[int, int, *FurtherRow]]  # what several sources say of the same pages: page, source, and more
     sources: list[Source]
     hosts: list[Host]
-    variants: list[tuple[int, bytes]]
     undelivered: list[int]
     learned: list[str]
     plan: dict[str, Any] | None
 
 
 class ShardPages:
-    """Takes what a store keeps of a shard into a collection's memory, and out of it."""
+    """Takes the stored pages of a shard into a collection's memory, and out of it."""
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
@@ -79,7 +77,7 @@ class ShardPages:
         give_memory_back()
 
     def read(self, shard: Shard, *, at_once: int | None = None) -> StoredShard:
-        """Begin to read what a store keeps; with `at_once`, the size of a block, read all of it. Any thread may."""
+        """Begin to read a stored shard; with `at_once`, the size of a block, read all of it. Any thread may do so."""
         store, reader = shard.store, shard.store.reader
         if not self._collection.settings.keep_credentials:
             store.forgetting.rewrite_templates(without_credentials)
@@ -99,7 +97,6 @@ class ShardPages:
             reader.further_sources(),
             reader.sources(),
             reader.hosts(),
-            [(page, self._collection.request_fingerprint(url)) for page, url in reader.variants()],
             reader.undelivered(),
             reader.learned(),
             last_plan(store),
@@ -162,10 +159,6 @@ class ShardPages:
                 self._index.add_many(part_keys, part_rows)
                 self._collection.rules.n += part_rows.size
                 yield
-        variants = self._shards.rows_of(shard, [number for number, _ in stored.variants]).tolist()
-        self._collection.variants.load(
-            (row, name) for row, (_, name) in zip(variants, stored.variants, strict=True) if row >= 0
-        )
         yield from self._collection.rules.count_known(shard.store)
         if asked:
             planner.force(np.concatenate(asked), now)
@@ -229,7 +222,7 @@ class ShardPages:
             self._hosts.failed_before(number, failing["since"], self._collection.settings.error_interval)
 
     def leave(self, number: int) -> Iterator[None]:
-        """Let a shard go; what is not handed over by now is dropped. Its pages are taken out of memory step by step."""
+        """Let a shard go, and drop rows that are not handed over; its pages are taken out of memory step by step."""
         shard = self._shards.here.pop(number)
         self._collection.left_out.append(self._collection.unsaved.leave(number))
         hosts, now = self._shards.hosts_of(number), self._planner.now
@@ -286,8 +279,7 @@ class ShardPages:
             names, found = names.copy(), shard.store.reader.facts(block["page"][others])
             for at, facts in zip(np.flatnonzero(others).tolist(), found, strict=True):
                 if facts is not None:
-                    name = variant_fingerprint(self._collection.request_fingerprint(facts.url), facts.variant)
-                    names[at] = np.frombuffer(name, np.uint8)
+                    names[at] = np.frombuffer(self._collection.request_fingerprint(facts.url), np.uint8)
         return names
 
 

@@ -18,7 +18,7 @@ from crawlsched.change_signals.collected import Limits
 from crawlsched.change_signals.problems import MAX_EXAMPLE
 from crawlsched.crawl.pings import pinged
 from crawlsched.crawl.sources import POLLED_KINDS
-from crawlsched.crawl.subscriptions import subscription_of
+from crawlsched.crawl.subscriptions import Subscription
 from crawlsched.exceptions import CrawlschedError, require_aiohttp
 from crawlsched.receiver.pings import (
     MOST_URLS,
@@ -184,7 +184,7 @@ class Receiver:
         sources = self._refresher.sources
         if number in sources and sources[number].kind in POLLED_KINDS:
             source = sources[number]
-            for topic in (source.url, subscription_of(source).topic, request.query.get("hub.topic")):
+            for topic in (source.url, Subscription.of(source.quality).topic, request.query.get("hub.topic")):
                 if topic and is_equal(request.match_info["token"], callback_token(topic, self._key)):
                     return source, topic
         raise PingRefused(404, "There is no such callback.")

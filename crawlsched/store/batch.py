@@ -34,7 +34,6 @@ class NewPage(NamedTuple):
     template: bytes | None = None  # digest; its data goes into `Batch.templates`
     depth: int = 0
     request_fingerprinter: str = ""  # which fingerprinter made the fingerprint
-    variant: str | None = None  # its name among the pages of its URL
 
 
 class ObservationRow(NamedTuple):
@@ -100,7 +99,6 @@ class PageFacts(NamedTuple):
     history: bytes = b""  # digests of the last different contents, oldest first
     text_sketch: bytes = b""
     block_sketch: bytes = b""
-    variant: str | None = None
 
 
 class KeptText(NamedTuple):

@@ -62,7 +62,7 @@ TABLES: dict[str, dict[str, Kind]] = {
     "pages": {
         **_kinds(_page, "url importance host state first_seen crawled_at changed_at n_crawls n_changes n_errors"),
         **_kinds(_page, "n_signals_total change_rate change_rate_low change_rate_high expected_freshness precision"),
-        **_kinds(_page, "recall not_before depth variant recipe etag last_modified moved_to"),
+        **_kinds(_page, "recall not_before depth recipe etag last_modified moved_to"),
         "state": Kind(case(dict(enumerate(STATE_NAMES)), value=_page.c.state), "state"),
         "undelivered": Kind(case((_page.c.pending_fingerprint.is_not(None), 1), else_=0), "truth"),
     },

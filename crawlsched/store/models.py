@@ -149,7 +149,6 @@ pages = _table(
     # known.
     _state("request_digest", BigInteger, nullable=False, server_default=text("0")),
     _state("marks", Integer, nullable=False, server_default=text("0")),  # `crawlsched.pages.marks`
-    Column("variant", Text),  # its name among the pages of its URL; NULL: the URL alone names it
     # 1: a request, a file or a sitemap gave the importance, and CRAWLSCHED_IMPORTANCE is not called.
     Column("importance_stated", SmallInteger, nullable=False, server_default=text("0")),
     # What was known when the row was last written: changes per second, with the bounds of a 90 % interval; the
@@ -172,9 +171,8 @@ LOADED_COLUMNS = (*STATE_COLUMNS, "first_seen", "changed_at")
 
 # In PostgreSQL the migration leaves out the same rows. If this stood here, too, each command would load PostgreSQL's
 # module.
-for _name, _column in (("undelivered", "pending_fingerprint"), ("variants", "variant")):
-    _key = (pages.c[name] for name in ("shard", "collection", "page"))
-    Index(f"ix_pages_{_name}", *_key, sqlite_where=text(f"{_column} IS NOT NULL"))
+_key = (pages.c[name] for name in ("shard", "collection", "page"))
+Index("ix_pages_undelivered", *_key, sqlite_where=text("pending_fingerprint IS NOT NULL"))
 
 # What is left of a page's earlier contents, by which a content that comes back is known again.
 page_traces = _table(

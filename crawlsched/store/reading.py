@@ -145,12 +145,6 @@ class Reader(Part):
         # Not sorted in SQL: SQLite would then go through all pages in their order, until one fits.
         return sorted(number for (number,) in self.rows(wanted))
 
-    def variants(self) -> list[tuple[int, str]]:
-        """Give page and URL of every page whose URL has several pages, in the order of their numbers."""
-        page = models.pages
-        wanted = select(page.c.page, page.c.url).where(*self.own(page), page.c.variant.is_not(None))
-        return [(number, url) for number, url in self.rows(wanted.order_by(page.c.page))]
-
     def undelivered(self) -> list[int]:
         """Give the pages whose last change is not yet delivered to the spider."""
         page = models.pages
