@@ -35,12 +35,12 @@ class HubSubscriber:
 
     def look(self) -> None:
         """Ask the hubs of feeds that are due, of some feeds at once."""
-        now = self._refresher.clock()
-        polled = [source for source in self._refresher.sources if source.kind in POLLED_KINDS]
+        now, sources = self._refresher.clock(), self._refresher.collection.sources
+        polled = [source for source in sources if source.kind in POLLED_KINDS]
         for source in [one for one in polled if Subscription.of(one.quality).is_due(now)][: self._at_once]:
             # Whatever comes of it, the hub is asked again tomorrow.
             subscription = Subscription.of(source.quality)._replace(asked_at=now)
-            asked = self._refresher.sources.describe(source.source, quality=subscription.kept(source.quality))
+            asked = sources.describe(source.source, quality=subscription.kept(source.quality))
             self._refresher.collection.unsaved.source(asked, now)
             self._refresher.count("crawlsched/websub/asked")
             deferred_from_coro(self._ask(source, subscription))

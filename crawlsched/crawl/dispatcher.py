@@ -91,7 +91,7 @@ class Dispatcher:
             host = self._collection.planner.pages.host.item(page)
             visit = self._visits.open(page=page, host=host, url=facts.url, now=now)
         except Exception as error:
-            self._ends.page_error(page, error, now)
+            self._ends.failed(f"The page number {page} cannot be visited", error, now, page=page)
             return None
         if self._one_pass is not None:
             self._one_pass.tried(page)
@@ -108,7 +108,7 @@ class Dispatcher:
                 return facts if self._has_credentials(facts, now) else None
         except Exception as error:
             if isinstance(error, DamagedRow) or not isinstance(error, StoreError):
-                self._ends.page_error(page, error, now)
+                self._ends.failed(f"The page number {page} cannot be visited", error, now, page=page)
                 return None
         self._collection.wait_to_read(page)
         self._collection.planner.release(page, now)
@@ -148,7 +148,7 @@ class Dispatcher:
                 source=number, host=self._collection.hosts.number(source.host), url=source.url, now=now
             )
         except Exception as error:
-            self._ends.source_error(number, error, now)
+            self._ends.failed(f"The source number {number} cannot be polled", error, now, source=number)
             return None
         self._count("crawlsched/dispatched")
         return visit, source

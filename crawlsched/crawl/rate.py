@@ -57,7 +57,8 @@ class Pace:
 
     def sent(self, now: float) -> None:
         """A request is sent now."""
-        # As in the slot clock, counted from the moment a perfect timer would have called: so delays do not add up.
+        # As in the slot clock, the distance counts from the moment at which a perfect timer would have called, so
+        # delays do not add up.
         self._earliest = max(min(self._earliest, now), now - TIMER_SLACK) + self._distance
 
     def set_rate(self, rate: float, now: float) -> None:

@@ -25,7 +25,7 @@ __all__ = ["HANDED_OVER_AT_ONCE", "Membership"]
 
 logger = logging.getLogger(__name__)
 
-# Seconds to the next renewal after a failure, and while there is something to claim or to report. As often, this
+# Seconds to the next renewal after a failure, and while there is something to claim or to report. Equally often, this
 # machine is asked whether other members' processes on it have ended.
 _SOON = 0.3
 # How many shards are claimed at once; all members that are left load those of one that died.
@@ -91,8 +91,9 @@ class Membership:
         self.rests_by_hours = False
         self.is_claiming = True
         self._is_given_some = False
-        #: What it says of itself with each renewal (`fares`).
+        #: The status that this process reports with each renewal (`fares`), and whether a renewal has taken it.
         self.status: dict[str, Any] = {}
+        self._is_said = True
         self._heard_at: float | None = None
         self._unsaid = False
         self.token = token
@@ -125,9 +126,10 @@ class Membership:
         """Begin to renew."""
         self._thread.start()
 
-    def fares(self, status: dict[str, Any]) -> None:
-        """Report how the crawl fares, which goes with each renewal; after the first report silence is noticed."""
-        self.status = status
+    def fares(self, work: Mapping[str, Any], status: Callable[[], dict[str, Any]]) -> None:
+        """Report the work left, and once for each renewal the state of the crawl; from now on, silence is noticed."""
+        self.status = {**(status() if self._is_said else self.status), **work}
+        self._is_said = False
         self._heard_at = self._clock()
 
     def may_send(self, rate: float, shard: int | None = None) -> bool:
@@ -247,6 +249,7 @@ class Membership:
         wants = self.targets.get(self.token, 0.0) if is_loaded else _LEAST_WANTED * seen.rate
         said = Renewal(self.token, number, self.grant.using(asked_at), wants, tuple(claims))
         answer = self._shared.renew(said, self._about, {**self.status, _LEAVES: self.is_leaving})
+        self._is_said = True
         if answer is None:
             return _SOON
         self.owned = answer.shards
