@@ -431,7 +431,7 @@ class Scheduler(BaseScheduler):
             request.dont_filter = False  # where it leads, other components are to look at
         token = request.meta["crawlsched_visit"] = self._visits.open(url=request.url, now=now).token
         self._refresher.book.untracked_sent(token, now)
-        self._wrap_errback(request, not_sent=self._keep)
+        request.errback = VisitErrback(self._refresher, token, request.errback, not_sent=self._keep)
         self._hand_over(request)
         return True
 
@@ -460,7 +460,7 @@ class Scheduler(BaseScheduler):
             request.meta["crawlsched_visit"] = visit.token
             if visit.is_ours:
                 request.meta.setdefault("dont_retry", NOT_RETRIED)
-            self._wrap_errback(request, is_ours=visit.is_ours)
+            request.errback = VisitErrback(self._refresher, visit.token, request.errback, is_ours=visit.is_ours)
             # The public way to wake the engine: it announces the request, asks us to take it, and comes for it.
             self._crawler.engine.crawl(request)
         except Exception as error:  # of what a spider has left of its classes and data, of a handler of signals, memory
@@ -481,13 +481,6 @@ class Scheduler(BaseScheduler):
         # engine is woken without engine.crawl().
         self._handed_over.append(request)
         wake(self._crawler)
-
-    def _wrap_errback(
-        self, request: Request, *, is_ours: bool = False, not_sent: Callable[[Request], None] | None = None
-    ) -> None:
-        if not isinstance(request.errback, VisitErrback):
-            token = request.meta["crawlsched_visit"]
-            request.errback = VisitErrback(self._refresher, token, request.errback, is_ours, not_sent)
 
     def _announced(self, request: Request) -> None:
         """Notice the request of a callback that another component refuses before it reaches `enqueue_request`."""

@@ -126,9 +126,10 @@ class DeliveryBook:
         """Whether the page is on its way through the spider."""
         return page in self._of_page
 
-    def is_called_back(self, page: int) -> bool:
-        """Whether a callback is at work on the page."""
-        return any(not delivery.returned for delivery in self._of_page.get(page, ()))
+    @property
+    def is_calling_back(self) -> bool:
+        """Whether a callback is at work."""
+        return any(not delivery.returned for delivery in self._open.values())
 
     # -- a delivery begins
 

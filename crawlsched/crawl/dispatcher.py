@@ -41,6 +41,7 @@ class Dispatcher:
         self._book = book
         self._starts = starts
         self._one_pass = one_pass
+        self._pick = collection.planner.pick if one_pass is None else one_pass.pick
         self._collection = collection
         self._visits = visits
         self._probes = probes
@@ -53,16 +54,8 @@ class Dispatcher:
 
     def next_pages(self, now: float, host_free_at: Callable[[int, float], float]) -> Iterator[tuple[Visit, PageFacts]]:
         """Begin visits of the pages worth most whose hosts may be asked now; each is chosen when it is asked for."""
-        one_pass, planner = self._one_pass, self._collection.planner
         for _ in range(_TRIES):
-            if one_pass is not None and one_pass.is_full:
-                return
-            pick = planner.pick(now, host_free_at)
-            while pick is not None and one_pass is not None and not one_pass.may_go(pick.page):
-                pick = planner.pick(now, host_free_at)
-            if one_pass is not None:
-                one_pass.is_drained = pick is None
-            if pick is None:
+            if (pick := self._pick(now, host_free_at)) is None:
                 return
             if (begun := self._begin(pick.page, pick.reason, now)) is not None:
                 yield begun

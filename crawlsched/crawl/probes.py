@@ -163,26 +163,23 @@ class Probes:
     def next_due(self, now: float, is_free: Callable[[int], bool]) -> Probe | None:
         """Take out the probe that has waited longest among those whose host may be asked now, for `APART` at least."""
         for number, probe in enumerate(self._waiting):
-            may_go = probe.is_urgent or now - probe.asked_at >= APART
-            if may_go and is_free(probe.host) and (probe.is_held or self._has_room(probe.host)):
+            is_time = probe.is_urgent or now - probe.asked_at >= APART
+            if is_time and is_free(probe.host) and self._may_go(probe):
                 del self._waiting[number]
                 return probe
         return None
 
-    def leave(self, is_meant: Callable[[int], bool]) -> list[Probe]:
-        """Give up the probes of some hosts, whether or not their pages will be probed again."""
-        left = [probe for probe in self._waiting if is_meant(probe.host)]
+    def leave(self, is_meant: Callable[[Probe], bool]) -> list[Probe]:
+        """Take out some probes, whether or not their pages will be probed again."""
+        left = [probe for probe in self._waiting if is_meant(probe)]
         self._waiting = deque(probe for probe in self._waiting if probe not in left)
         return left
 
     def give_up(self, asked_before: float) -> list[Probe]:
         """Take out the probes that have waited since before this time, or whose slots pages need more."""
-        old = [
-            probe
-            for probe in self._waiting
-            if probe.asked_at < asked_before or not (probe.is_held or self._has_room(probe.host))
-        ]
-        for probe in old:
-            self._waiting.remove(probe)
-            self._not_again.add(probe.page)
+        old = self.leave(lambda probe: probe.asked_at < asked_before or not self._may_go(probe))
+        self._not_again.update(probe.page for probe in old)
         return old
+
+    def _may_go(self, probe: Probe) -> bool:
+        return probe.is_held or self._has_room(probe.host)

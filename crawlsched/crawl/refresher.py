@@ -267,7 +267,7 @@ class Refresher:
                 if visit.page >= 0:
                     self.planner.release(visit.page, now)
         # The content of these pages was not kept; the next crawl finds it again.
-        for probe in self.probes.leave(lambda host: shard is None or number_of(names[host]) == shard):
+        for probe in self.probes.leave(lambda probe: shard is None or number_of(names[probe.host]) == shard):
             if self.collection.knows(probe.page):
                 self.planner.release(probe.page, now)
         if shard is not None:
@@ -337,11 +337,10 @@ class Refresher:
 
     def others_may_go(self, now: float) -> bool:
         """Whether the pages that wait for the first start requests may go."""
-        return self.starts.look(
-            now,
-            lambda page: self.planner.in_flight(page) or self.book.is_called_back(page),
-            bool(self.book.n_untracked) or self.has_requests(),
-        )
+        if self.starts.is_over:
+            return True
+        is_busy = any(visit.page >= 0 for visit in self.visits) or self.book.is_calling_back
+        return self.starts.look(now, is_busy or bool(self.book.n_untracked) or self.has_requests())
 
     def is_quiet(self) -> bool:
         """Whether start(), and all pages and requests that this run has asked for, have ended."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from crawlsched.pages import FREE, MOVED
 from crawlsched.pages.marks import TRIED
-from crawlsched.planner import Planner
+from crawlsched.planner import Pick, Planner
 
 __all__ = ["OnePass", "Starts"]
 
@@ -58,13 +58,15 @@ class OnePass:
         #: Whether the planner had no page to give at the last call.
         self.is_drained = False
 
-    def may_go(self, page: int) -> bool:
-        """Whether a picked page has not had its visit in this run yet; if it has, it is put aside."""
-        if not self._planner.pages.marks.item(page) & TRIED:
-            return True
-        self._planner.hold(page)
-        self._held.add(page)
-        return False
+    def pick(self, now: float, host_free_at: Callable[[int, float], float]) -> Pick | None:
+        """Return the page to crawl now, None if none may go; those that had their visit in this run are put aside."""
+        if self.is_full:
+            return None
+        while (pick := self._planner.pick(now, host_free_at)) and self._planner.pages.marks.item(pick.page) & TRIED:
+            self._planner.hold(pick.page)
+            self._held.add(pick.page)
+        self.is_drained = pick is None
+        return pick
 
     def tried(self, page: int) -> None:
         """A page is visited."""
@@ -149,7 +151,6 @@ class Starts:
         self._first = first
         self._until = inf
         self._n = 0
-        self._pages: set[int] = set()
         self.line: deque[int] = deque()
         self.has_ended = False
         self.is_over = first == 0
@@ -161,18 +162,13 @@ class Starts:
     def asked(self, page: int = -1) -> None:
         """start() made a request, for a page or for none (-1); the first of them go first."""
         self._n += 1
-        if not self.is_over and self._n <= self._first and page >= 0 and page not in self._pages:
-            self._pages.add(page)
+        if not self.is_over and self._n <= self._first and page >= 0:
             self.line.append(page)
 
-    def look(self, now: float, is_under_way: Callable[[int], bool], has_untracked: bool) -> bool:
-        """Look whether all that goes first has ended; return whether the others may go now."""
-        if self.is_over:
-            return True
-        self._pages = {page for page in self._pages if page in self.line or is_under_way(page)}
+    def look(self, now: float, is_busy: bool) -> bool:
+        """Look whether all that goes first has ended (`is_busy`: something goes on); return whether others may go."""
         is_through = self.has_ended or self._n >= self._first
-        if now >= self._until or (is_through and not (self._pages or has_untracked)):
+        if now >= self._until or (is_through and not (self.line or is_busy)):
             self.is_over = True
-            self._pages = set()
             self.line.clear()
         return self.is_over
