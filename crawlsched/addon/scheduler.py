@@ -101,8 +101,7 @@ class Scheduler(BaseScheduler):
         self._own_filter: Any = dupefilter_of(fallback) if is_own else None
         self._passed: set[bytes] = set()
         # A sitemap is read up to a limit; a body that would unpack to far more is not unpacked.
-        of_a_sitemap, of_all = 2 * Limits().max_bytes, crawler.settings.getint("DOWNLOAD_MAXSIZE")
-        self._longest_source = min(of_a_sitemap, of_all) if of_all else of_a_sitemap
+        self._longest_source = min(filter(None, (2 * Limits().max_bytes, crawler.settings.getint("DOWNLOAD_MAXSIZE"))))
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
