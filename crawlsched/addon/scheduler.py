@@ -87,7 +87,6 @@ class Scheduler(BaseScheduler):
         self._handed_over: deque[Request] = deque()  # what next_request() gives next
         self._givers = deque([self._give_source, self._give_fallback, self._give_page])  # who gave lately comes last
         self._engine_was_busy = False
-        self._rested = False
         self._closed = False
         self._was_stopped = False  # as a standby, before it began
         self._look_whether_quiet_at = 0.0
@@ -316,10 +315,8 @@ class Scheduler(BaseScheduler):
     def _use_slots(self) -> None:
         now = self._refresher.clock()
         slots = self._refresher.rate.slots
-        rested, self._rested = self._rested, self._refresher.rate.rests
-        if rested or self._rested:  # when a pause ends, too: what came since the last look is not paid back
+        if self._refresher.rate.rests:
             self._refresher.rate.count_slots("paused", slots.skip(now))
-        if self._rested:
             self._arm(max(slots.next_time(now) - now, LOOK_AGAIN))
             return
         if not slots.is_due(now):

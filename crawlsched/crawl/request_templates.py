@@ -63,20 +63,7 @@ _ADDED_WHEN_SENT = frozenset(
     }
 )
 # Default values of a request, which need not be written down.
-_PLAIN_REQUEST: dict[str, Any] = {
-    "callback": None,
-    "errback": None,
-    "method": "GET",
-    "headers": {},
-    "cookies": {},
-    "cb_kwargs": {},
-    "meta": {},
-    "flags": [],
-    "encoding": "utf-8",
-    "dont_filter": False,
-    "priority": 0,
-}
-
+_PLAIN_REQUEST = Request("data:,").to_dict()
 
 # URLs that Scrapy would leave as they are.
 _needs_no_escaping = re.compile(
