@@ -25,7 +25,6 @@ __all__ = [
     "handed",
     "has_credentials",
     "meta_of",
-    "named",
     "request_digest",
     "template_of",
     "without_credentials",
@@ -101,11 +100,6 @@ def request_digest(data: Mapping[str, Any] | None) -> int:
 def handed(digest: int) -> int:
     """Return the part of a digest for `meta` and `cb_kwargs`: the data that the callback gets beside the page."""
     return digest >> _OTHERS
-
-
-def named(digest: int) -> int:
-    """Return the part of a digest that stands for callback, headers, cookies and all else that links have in common."""
-    return digest & (1 << _OTHERS) - 1
 
 
 def _bits(value: Any, n: int) -> int:
