@@ -63,7 +63,8 @@ logger = logging.getLogger(__name__)
 
 #: The setting in which the add-on keeps the project's SCHEDULER, which gets the requests that are no pages.
 FALLBACK_SCHEDULER = "SCHEDULER_BEFORE_CRAWLSCHED"
-#: Seconds between two looks at whatever has time; spider_idle for a handler that raises DontCloseSpider, as in Scrapy.
+#: Seconds between two looks at whatever is not urgent; also between two spider_idle signals for a handler that raises
+#: DontCloseSpider, as in Scrapy.
 LOOK_INTERVAL = 5.0
 # Keys of meta that a request must not take over from the one that it was made of.
 _OWN_META = ("crawlsched_visit", "crawlsched_source", "crawlsched_changed", "crawlsched_named_by_site")
@@ -175,7 +176,7 @@ class Scheduler(BaseScheduler):
             await maybe_deferred_to_future(closed)
 
     def has_pending_requests(self) -> bool:
-        """A collection is never finished, there is always a next page; but a run of one pass is."""
+        """A collection always has a next page, so there is always a request, except when a run of one pass is over."""
         if self._closed or self._refresher.one_pass is None or not self._refresher.is_open:
             return not self._closed
         return self._has_requests() or not self._refresher.pass_is_over(self._refresher.clock())
@@ -202,8 +203,8 @@ class Scheduler(BaseScheduler):
                 visit.is_waiting = True
                 self._continuations.append(request)
                 return True
-            # The visit has ended, so this is a new request that a spider made of one that was sent. It may be that one
-            # itself, by which the end of its items is known.
+            # The visit has ended, so this is a new request that a spider made of one that was sent. It may be the sent
+            # request itself, by which the end of its items is noticed, so a copy is made.
             request = _without_visit(request)
         template = self._kept_as(request, was_sent=token is not None)
         delivery = self._refresher.book.get(yielded_by)
@@ -241,8 +242,8 @@ class Scheduler(BaseScheduler):
     def signal(self, urls: Sequence[str], source: str = "spider") -> int:
         """Announce that pages may have changed: ``crawler.engine.scheduler.signal(["https://example.com/a"])``.
 
-        It returns how many are pages of the collection and count; other URLs are left alone. The worth of the
-        announcements is learned by `source`.
+        It returns how many are pages of the collection and count; other URLs are left alone. Their quality is learned
+        for each `source`.
         """
         return signal(self._refresher, urls, source, self._refresher.clock())
 
@@ -424,7 +425,7 @@ class Scheduler(BaseScheduler):
         if request is None:
             return False
         if request.meta.pop(_FILTERED_META, False):
-            request.dont_filter = False  # where it leads, other components are to look at
+            request.dont_filter = False  # other components are to check where it leads
         token = request.meta["crawlsched_visit"] = self._visits.open(url=request.url, now=now).token
         self._refresher.book.untracked_sent(token, now)
         request.errback = VisitErrback(self._refresher, token, request.errback, not_sent=self._keep)
@@ -459,7 +460,7 @@ class Scheduler(BaseScheduler):
             request.errback = VisitErrback(self._refresher, visit.token, request.errback, is_ours=visit.is_ours)
             # The public way to wake the engine: it announces the request, asks us to take it, and comes for it.
             self._crawler.engine.crawl(request)
-        except Exception as error:  # of what a spider has left of its classes and data, of a handler of signals, memory
+        except Exception as error:  # of the spider's classes or data, of a handler of signals, of memory
             logger.error("The request for %s cannot be made, so it waits: %s", visit.url, in_words(error))
             outcome = Outcome.ERROR
             if len(self._handed_over) > n_before:

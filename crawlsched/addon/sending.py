@@ -74,7 +74,7 @@ class Gate:
         is_first = not self._next.locked and host not in self._of_host
         free_at = max(self._free_at(host, distance), self.rate.pace.next_time(self.clock()))
         if is_first and not self._seconds_to(free_at):
-            self._sent(host)  # as a rule; locks cost more than all the rest
+            self._sent(host)  # the usual case; locks cost more than all the rest
         elif distance:
             # A host's requests keep their order, and let others pass.
             lock = self._of_host.setdefault(host, DeferredLock())
@@ -98,7 +98,7 @@ class Gate:
             self.rate.n_waiting -= 1
 
     def _sent(self, host: str) -> None:
-        # Also where no distance is kept: the first request is for a robots.txt, which may tell one.
+        # Also where no distance is kept: the first request is for a robots.txt, which may state one.
         now = self._passed_at[host] = self.clock()
         self.rate.pace.sent(now)
 
@@ -162,12 +162,12 @@ class PacedHandlers:
     async def _download(self, request: Request) -> Response:
         await self._turn(request, await self.judged_host(request))
         self._refresher.rate.sent(self._clock())
-        # Twisted's own retries would go without a turn; Scrapy's have one.
+        # Twisted's own retries would go without a turn, while Scrapy's retries have one.
         switch_off_retries(self._handlers, urlparse_cached(request).scheme)
         return await download_by(self._handlers, request, self._crawler)
 
     async def judged_host(self, request: Request) -> str:
-        """Wait for the address of the host that is connected to, and refuse a private one that a site has named.
+        """Wait for the address of the host to connect to, and refuse a private address that a site has named.
 
         An unknown name is for the handler to report.
         """
@@ -202,7 +202,8 @@ class PacedHandlers:
         if hosts.crawl_delay:
             distance = max(distance, hosts.crawl_delay.get(hosts.number(host), 0.0))
         await self._gate.passes(host, distance)
-        # Asked for each request: a process that was stopped for a while goes on with the one it was sending.
+        # This is checked for each request: a process that was stopped for a while goes on with the request that it was
+        # sending.
         if not self._refresher.may_send(request.meta.get("crawlsched_visit")):
             raise NotSent("Another process has its host by now.")
 

@@ -35,7 +35,7 @@ class HubSubscriber:
     at_once: int = 10
 
     def look(self) -> None:
-        """Ask for what is due, for some feeds at once."""
+        """Ask the hubs of feeds that are due, of some feeds at once."""
         now = self.refresher.clock()
         polled = [source for source in self.refresher.sources if source.kind in POLLED_KINDS]
         for source in [one for one in polled if Subscription.of(one.quality).is_due(now)][: self.at_once]:

@@ -41,7 +41,7 @@ class Admission:
     """How pages and sources come in.
 
     `sharing` takes what belongs to other shards. Scrapy reads robots.txt with ROBOTSTXT_OBEY; otherwise `asks_robots`
-    is true. `not_data` has callbacks whose requests could not be written down, and how often.
+    is true. `not_data` counts, by callback, the requests that could not be written down.
     """
 
     collection: Collection
@@ -60,7 +60,7 @@ class Admission:
     # -- a request is made
 
     def requested(self, asked: PageRequest, now: float) -> AdmissionResult:
-        """The spider asks for a page; return what became of that."""
+        """The spider asks for a page; return the result."""
         if self.sharing is not None and not self._is_here(asked.page.host):
             return self.sharing.hand_over(asked, now)
         result, page = self._requested(asked, now)
@@ -120,12 +120,12 @@ class Admission:
         if not marks & BY_START or asked.is_start or page in self._passed:
             return False
         if asked.digest == self.collection.planner.pages.request_digest.item(page):
-            return False  # it would be the same item once more
+            return False  # it would bring the same item once more
         self._passed.add(page)
         return True
 
     def knows(self, asked: PageRequest) -> bool:
-        """Whether a request would make nothing new, neither a page nor a visit; owners of other shards judge it."""
+        """Whether a request would bring neither a new page nor a visit; the owners of other shards judge theirs."""
         return not self._is_here(asked.page.host) or (not asked.again and self._page_of(asked) >= 0)
 
     def _is_here(self, host: str) -> bool:
@@ -155,7 +155,7 @@ class Admission:
         return AdmissionResult.NEW, page
 
     def _take_over(self, page: int, asked: PageRequest, now: float, *, stays: bool, is_news: bool) -> None:
-        """Give a page the template of its newest request, and note other data as news of the page.
+        """Give a page the template of its newest request; other data in it are news of the page.
 
         A request that is itself sent brings its data to the callback. So these data are no news at the next visit.
         """
@@ -213,7 +213,7 @@ class Admission:
         return self.importance(page.url, {**meta_of(page.template), "depth": page.depth}, page.importance)
 
     def weigh(self, pages: Sequence[int], importance: Sequence[float], now: float, *, stated: bool = True) -> int:
-        """Take over what distinct pages are worth, at once; return how many changed."""
+        """Set the importance of distinct pages at once; return how many changed."""
         rows, weights = np.array(pages, np.intp), np.array(importance, np.float64)
         collection, planner = self.collection, self.collection.planner
         if stated:
@@ -252,7 +252,7 @@ class Admission:
                 if (numbers := rules.numbers([row[1] for row in known])) is not None and numbers.any():
                     pages = np.array([row[0] for row in known])[numbers > 0]
                     collection.planner.set_intervals(pages, numbers[numbers > 0], clock())
-                # It may have been stated after they were read.
+                # An importance may have been stated after the pages were read.
                 marks = collection.planner.pages.marks
                 open_ones = [row for row in known if not (row[3] or marks.item(row[0]) & STATED)]
                 importance = [self.importance(url, meta, None) for _, url, meta, _ in open_ones]
@@ -331,7 +331,7 @@ class Admission:
         return self.collection.sources[number]
 
     def leave_source(self, kind: str, url: str, now: float) -> None:
-        """Nobody names a source any more: it is not asked for, and nor is what it lists, until somebody does again."""
+        """Nobody names a source any more: it and those that it lists are left until somebody names it again."""
         number = self.collection.sources.number(kind, url)
         if number is not None:
             for source in self.collection.sources.leave(number):

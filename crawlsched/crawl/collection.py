@@ -48,7 +48,7 @@ _LONGEST_UNSAVED = 2.0
 FLUSH_INTERVAL = 0.3
 # Seconds between two readings ahead, each of the facts of pages that are likely to be picked in twice this time.
 _READ_AHEAD = 0.7
-# How many pages are read together where one was not foreseen, and at least.
+# This number of pages is read together if one was not foreseen; reading ahead takes more than this number.
 _READ_TOGETHER = 32
 # Seconds for what is left to write at the end; work in the other thread, and each answer of the database, have a third.
 _LAST_WRITES = 15.0
@@ -164,7 +164,7 @@ class Collection:
     # -- pages
 
     def add_pages(self, found: Sequence[FoundPage], now: float, worth: Sequence[float] | None = None) -> list[int]:
-        """Take pages in, in one go; return them. `worth` is what their copies are worth; None: 1 each."""
+        """Take pages in, all at once, and return them. `worth` has the importance of each; None: 1 each."""
         hosts = np.array([self.hosts.number(page.host) for page in found], np.intp)
         importance = np.ones(len(found)) if worth is None else np.array(worth)
         parts = np.array([part_number(page.url) for page in found], np.intp)
@@ -232,7 +232,7 @@ class Collection:
         return facts
 
     def _reading(self, pages: Sequence[int]) -> Callable[[], list[PageFacts | None]]:
-        """Return what reads the facts of pages, in whatever thread."""
+        """Return a function that reads the facts of pages, in any thread."""
         rows = np.array(pages, np.intp)
         shards, numbers = self.shards.numbers_of(rows), self.numbers.of(rows)
         parts = [
@@ -322,7 +322,7 @@ class Collection:
             self.unsaved.of_page(page, now)[0].masks[name] = data
 
     def keep_text(self, page: int, packed_text: bytes, now: float) -> None:
-        """Keep what a page says now."""
+        """Keep the present text of a page."""
         batch, number = self.unsaved.of_page(page, now)
         batch.texts[number] = KeptText(now, packed_text).after(batch.texts.get(number))
 
@@ -333,7 +333,7 @@ class Collection:
             self.aside.run("reading what the next visit needs", self._reading([self._unread]), self._read_again)
             return
         if now - self._read_ahead_at < _READ_AHEAD or len(self.facts) >= self.planner.pages.n:
-            return  # choosing these pages takes longer than all else of a flush; or all facts are here
+            return  # this choice takes longer than the rest of a flush, so it is rare; or all facts are here
         self._read_ahead_at = now
         pages = [page for page in self.planner.peek(now, wanted).tolist() if page not in self.facts]
         if pages:

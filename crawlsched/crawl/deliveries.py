@@ -24,14 +24,15 @@ class Delivery:
 
     page: int  # -1: of a request that is no page, which a callback has yielded
     started_at: float
-    # What was known of the page before the visit (columns as `Planner.columns` gives them), whose number is kept.
+    # The page's state before the visit (columns as `Planner.columns` gives them), and the number under which the visit
+    # is kept.
     facts_before: PageFacts | None = None
     columns_before: dict[str, Any] = field(default_factory=dict)
     observation: int | None = None
     digest: bytes | None = None  # of the content that is delivered; None where it was delivered before
     owed: int = 0  # the marks that asked for it
-    returned: bool = False  # the callback
-    n_open: int = 0  # of what it yielded
+    returned: bool = False  # whether the callback has ended
+    n_open: int = 0  # how many of its outputs have not ended
     has_untracked: bool = False  # whether its callback yielded requests that are no pages
 
 
@@ -186,7 +187,7 @@ class DeliveryBook:
             self._collection.unsaved.page(page, now)
 
     def give_up(self, started_before: float) -> None:
-        """Give up those that began before this time."""
+        """Give up the deliveries that began before this time."""
         for token in [token for token, delivery in self._open.items() if delivery.started_at < started_before]:
             if (delivery := self.taken_out(token)) is not None and delivery.page >= 0:
                 self._given_up(delivery.page)

@@ -21,7 +21,7 @@ from crawlsched.store import PageFacts, Source, host_of
 
 __all__ = ["Dispatcher"]
 
-# No slot goes through more pages than this that cannot be sent for, or are refused.
+# A slot tries at most this number of pages that cannot be sent for, or are refused.
 _TRIES = 20
 
 
@@ -173,7 +173,7 @@ class Dispatcher:
         return pages.crawled_at.item(visit.page) == -inf or bool(pages.marks.item(visit.page) & START)
 
     def reading(self, visit: Visit, body: Body, meant: object) -> tuple[Callable[[], Content], bool]:
-        """Return what reads a response, and whether it is quick enough for this thread; it changes nothing."""
+        """Return a function that reads a response, changing nothing, and whether it is quick enough for this thread."""
         recipe = self._recipes.of(body.url, meant)
         most = MOST_TEXT_BYTES
         if body.encoding is not None and len(body.body) > most and recipe.method != "raw_bytes":

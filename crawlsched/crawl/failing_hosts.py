@@ -1,4 +1,4 @@
-"""Hosts of which most pages fail: the log names the beginning and the end, and pages are asked for when one is back."""
+"""Hosts most of whose pages fail: the log names beginning and end; when one page is back, others are asked for."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 _LEAST = 3
 # Each page that is back lets this number of others of its host go, so that few go if it was the only one.
 _ASKED_WITH_IT = 8
-# Rows that are looked at in a step of a millisecond; there is a second for each step, so that many cost little.
+# Rows that a step of a millisecond looks at. Looks are at least one second apart for each step, so they cost little.
 _AT_ONCE = 2**15
 
 

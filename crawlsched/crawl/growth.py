@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 
 # Growth is looked at over ten rounds or an hour, and over these seconds at least.
 _ROUNDS, _SHORTEST, _LONGEST = 10, 20.0, 3600.0
-# What is found and what is crawled are in balance up to this ratio.
+# Pages found and pages crawled are in balance up to this ratio of them.
 _BALANCE = 1.25
 # Fewer new URLs are not worth a warning.
 _FEWEST = 100

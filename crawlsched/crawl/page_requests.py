@@ -1,4 +1,4 @@
-"""What a spider's request or a site says of a page, what becomes of it, and how it gets to another process."""
+"""What a spider's request or a site states of a page, the result, and the form in which another process gets it."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ class Handover:
 
 
 class Share(Protocol):
-    """The share of one process in a collection: `SharedCrawl` as `Refresher` knows it, which it knows in turn."""
+    """The part of one process in a shared collection: the methods of `SharedCrawl` that `Refresher` calls."""
 
     handing_over: Handover
 
@@ -149,7 +149,7 @@ class Share(Protocol):
         """Follow the other processes."""
 
     def heartbeat(self) -> None:
-        """Say how the shards fare."""
+        """Report the state of the shards."""
 
     @property
     def rate(self) -> float:

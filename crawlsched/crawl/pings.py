@@ -1,4 +1,4 @@
-"""Pings reach the crawl: who says that pages have changed, and what becomes of it."""
+"""Pings reach the crawl: senders announce that pages have changed, and the planner takes that over."""
 
 from __future__ import annotations
 

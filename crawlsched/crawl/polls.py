@@ -87,7 +87,7 @@ class Polls:
         return above
 
     def poll_soon(self, number: int, now: float) -> None:
-        """A notice says that a source has something new: poll it in the next slot, unless that has just been done."""
+        """A notice came that a source has something new: poll it in the next slot, unless that has just been done."""
         polled_at = self._sources[number].polled_at
         if polled_at is None or now - polled_at >= self._sources.interval * _BETWEEN_NOTICES:
             self._count("crawlsched/pings/notices")

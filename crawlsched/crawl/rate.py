@@ -19,10 +19,10 @@ logger = logging.getLogger(__name__)
 
 # All processes pay back at once what they owe after a restart of their server: together 2 % of ten seconds.
 _LONGEST_SHARED_DEBT = 0.2
-# As many requests as these seconds have, and one more, may wait for their turn.
+# The requests of these seconds, and one more, may wait for their turn.
 _MOST_WAITING = 0.1
-# Least distance between two requests, as a share of the mean one. Wider than the slot clock's, so that a second of a
-# server's clock has no more than 1.25 rate + 1 either, though some of its requests took a few milliseconds longer.
+# Least distance between two requests, as a share of the mean one. It is wider than the slot clock's, since some
+# requests take a few milliseconds longer. So a second of a server's clock has no more than 1.25 rate + 1 either.
 _GAP = 0.88
 
 
@@ -129,8 +129,8 @@ class CrawlRate:
         """A request is written now."""
         self.last_sent_at = now
         if self.slots.rate < 1.0 and self._sharing is None:
-            # Where slots are rare each request is written down for a restart: even a supervisor in a crash loop exceeds
-            # no rate.
+            # Where slots are rare each request is written down for a restart: so even a supervisor in a crash loop
+            # keeps to the rate.
             self._note(now)
 
     def pay(self, now: float) -> None:
@@ -175,7 +175,7 @@ class CrawlRate:
         if rate == self._rate_by_hours:
             return
         self._rate_by_hours = rate
-        self._planner.set_bandwidth(self._hours.mean(now), now)  # another one where the clocks are changed
+        self._planner.set_bandwidth(self._hours.mean(now), now)  # it differs on days when the clocks change
         if rate:
             self._set(rate, now)
         said = f"{rate:g} crawls a second go out" if rate else "nothing goes out"

@@ -69,7 +69,7 @@ class NotForTheSpider(IgnoreRequest):
 class Refresher:
     """Keeps a collection fresh; one for each crawler, shared by scheduler, middlewares and extension.
 
-    Its only clock is the one it is given. `several` is None where the collection has no shards.
+    Its only clock is the one it is given. `sharing` is None where the collection has no shards.
     """
 
     _of: ClassVar[WeakKeyDictionary[Any, Refresher]] = WeakKeyDictionary()
@@ -108,7 +108,7 @@ class Refresher:
         self._owned = True
         self._beats_again = False
         self.has_read_commands = False
-        #: Whether Scrapy has requests in line; the scheduler says how to know.
+        #: Whether Scrapy has requests in line; the scheduler replaces this function.
         self.has_requests: Callable[[], bool] = lambda: True
         #: Whether Scrapy closes the spider, and sends nothing more; open requests may take minutes still.
         self.is_ending: Callable[[], bool] = lambda: False
@@ -174,7 +174,7 @@ class Refresher:
     @classmethod
     def _for(cls, crawler: Crawler, share: Callable[[Refresher, str], Share] | None) -> Self:
         assert crawler.stats is not None
-        # Wall-clock time once, then the monotonic clock: setting the machine's clock moves no slot.
+        # The wall clock is read once, then only the monotonic clock, so setting the machine's clock moves no slot.
         offset = time.time() - time.monotonic()
         # Tests of other components make middlewares, and no crawl, without a spider.
         spider = crawler.spider
@@ -404,7 +404,7 @@ class Refresher:
         return self.watchdog.look(
             now,
             dispatched=self.visits.dispatched + self.rate.slots.taken,
-            # Whether a request could go: a slot is due, or a page is that needs no slot.
+            # A request could go if a slot is due, or a page that needs no slot.
             may=may and (self.rate.slots.is_due(now) or self.planner.frontier.next_event(now) <= now),
             distance=1.0 / self.rate.slots.rate,
         )
@@ -459,7 +459,7 @@ class Refresher:
             self.lost_database = str(error)
 
     def status(self, now: float) -> dict[str, Any]:
-        """What a running crawl tells `crawlsched status` about itself."""
+        """The status of a running crawl, for `crawlsched status`."""
         return {
             "bandwidth": self.planner.bandwidth,
             "dispatched": self.visits.dispatched,

@@ -36,7 +36,7 @@ __all__ = ["AS_SERVED", "Responses"]
 
 #: For a page that is gone, or whose response could not be judged.
 AS_SERVED = Verdict(Outcome.DROPPED, deliver=DeliveryKind.AS_SERVED)
-# Reasons for which nothing is delivered, but validators should have moved.
+# Reasons to deliver nothing although the content differs, so that validators should have moved.
 _OTHER_CONTENT = frozenset({"template", "minimum_change", "flapping"})
 
 
@@ -119,7 +119,7 @@ class Responses:
     # -- content
 
     def _judged(self, visit: Visit, page: int, fetched: ResponseFacts, content: Content, now: float) -> Verdict:
-        """Content was seen at a page: judge it, and do what the verdict says."""
+        """Content was seen at a page: judge it, and carry out the verdict."""
         if content.fingerprint.is_empty:
             self._count("crawlsched/content/empty")
         around = self._circumstances(visit, page, content, now)
@@ -165,9 +165,9 @@ class Responses:
 
     def _learn_at_once(self, detector: Detector, probe: Probe, facts: PageFacts, content: Content, now: float) -> None:
         self._count("crawlsched/probes/made")
-        if now - probe.asked_at < APART:  # what counts seconds may agree by chance
+        if now - probe.asked_at < APART:  # clocks that count seconds may agree by chance
             return
-        # The second fetch may be of a copy that is older than an edit that the first has shown.
+        # The second fetch may have got a copy that is older than an edit in the first.
         may_be_old = is_new(facts, probe.first) and not is_new(facts, content)
         assert probe.first.seen is not None
         assert content.seen is not None
@@ -189,7 +189,7 @@ class Responses:
         finding: Finding | None,
         now: float,
     ) -> None:
-        """Do what a verdict on content says: fetch again, teach, learn, keep, deliver; each once, in this order."""
+        """Carry out a verdict on content: fetch again, teach, learn, keep, deliver; each once, in this order."""
         collection, facts = self.collection, self.collection.facts_of(page)
         elapsed = now - self._planner.pages.crawled_at.item(page)
         if verdict.outcome is Outcome.WRONG:

@@ -16,14 +16,14 @@ from crawlsched.planner import Pick, Planner
 
 __all__ = ["OnePass", "Starts"]
 
-# All pages are looked through no more often than that, seconds.
+# The least seconds between two searches through all pages.
 _LOOKED_THROUGH = 0.2
 _FORCED_AT_ONCE = 1_000
 
 
 @dataclass(eq=False)
 class OnePass:
-    """Knows which pages were tried in this run, and whether any is left; `most` visits end the run before.
+    """Knows which pages were tried in this run, and whether any is left; it ends after `most` visits at the latest.
 
     The pages of a host that has failed for `patience` seconds are left to the next pass.
 
@@ -133,7 +133,7 @@ _LONGEST_WAIT = 60.0
 class Starts:
     """What goes first in a run: known pages wait for the `first` start requests, and for all that are no pages.
 
-    Until then all of these are start requests or come from them, such as a log-in.
+    Until then all requests are start requests or come from them, such as a log-in.
 
     Examples
     --------

@@ -51,7 +51,7 @@ class StoredShard(NamedTuple):
 
 
 class ShardPages:
-    """Takes what a store keeps of a shard into a collection's memory, and out of it."""
+    """Takes the stored pages of a shard into a collection's memory, and out of it."""
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
@@ -77,7 +77,7 @@ class ShardPages:
         give_memory_back()
 
     def read(self, shard: Shard, *, at_once: int | None = None) -> StoredShard:
-        """Begin to read what a store keeps; with `at_once`, the size of a block, read all of it. Any thread may."""
+        """Begin to read a stored shard; with `at_once`, the size of a block, read all of it. Any thread may do so."""
         store, reader = shard.store, shard.store.reader
         if not self._collection.settings.keep_credentials:
             store.forgetting.rewrite_templates(without_credentials)
@@ -222,7 +222,7 @@ class ShardPages:
             self._hosts.failed_before(number, failing["since"], self._collection.settings.error_interval)
 
     def leave(self, number: int) -> Iterator[None]:
-        """Let a shard go; what is not handed over by now is dropped. Its pages are taken out of memory step by step."""
+        """Let a shard go, and drop rows that are not handed over; its pages are taken out of memory step by step."""
         shard = self._shards.here.pop(number)
         self._collection.left_out.append(self._collection.unsaved.leave(number))
         hosts, now = self._shards.hosts_of(number), self._planner.now

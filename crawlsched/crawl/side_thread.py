@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 #: Seconds of long work between two looks at the slots, and of rest after it.
 SLICE = 0.002
-#: Things that one step of it works off: of 50 microseconds each, they are done within a millisecond.
+#: Things that one step works off: each takes 50 microseconds, so a step takes a millisecond at most.
 STEP = 16
 
 _T = TypeVar("_T")
@@ -32,7 +32,7 @@ class Aside:
     """Runs functions in one other thread, one after the other.
 
     `then` is called when the crawling thread calls `collect`: only the crawling thread touches the arrays, without a
-    lock. What fails is the guard's to tell.
+    lock. The guard reports failures.
 
     Examples
     --------

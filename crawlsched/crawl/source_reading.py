@@ -50,7 +50,7 @@ _NO_PAGES: NDArray[np.intp] = np.empty(0, np.intp)
 
 @dataclass(slots=True)
 class SourceRead:
-    """What a source says."""
+    """The content of a source."""
 
     digest: bytes  # of the body: the same bytes say the same
     document: SitemapDocument
@@ -127,7 +127,7 @@ def _look_up(read: SourceRead, known_as: KnownAs) -> list[_Entry]:
 
 
 def _later(before: _Entry | None, entry: _Entry) -> _Entry:
-    """Return that of a page's two entries with the later date; the first where that is open."""
+    """Return the one of a page's two entries that has the later date; the first if that is not known."""
     if before is None:
         return entry
     return entry if entry[1] is not None and (before[1] is None or entry[1] > before[1]) else before

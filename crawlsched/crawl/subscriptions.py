@@ -11,7 +11,7 @@ __all__ = ["Subscription"]
 
 
 class Subscription(NamedTuple):
-    """What a feed says of its notices, and when its hub was asked for them; it stands with the facts of a source.
+    """The hub and the name that a feed states, and when the hub was asked for notices; kept with a source's facts.
 
     Examples
     --------
@@ -40,7 +40,7 @@ class Subscription(NamedTuple):
         return self.hub is not None and now >= self.asked_at + DAY
 
     def after(self, hubs: Hubs, url: str) -> Self:
-        """Return the subscription after its feed was read: another hub or another name is another one.
+        """Return the subscription after its feed was read: another hub or name is another subscription.
 
         Whether the hub's address is private is judged when it is asked.
 

@@ -89,7 +89,7 @@ class Unsaved:
             self.of_page(page, now)[0].templates[digest] = data
 
     def content(self, page: int, now: float, **changes: Any) -> None:
-        """What is known of the page has changed, by columns of `page_content`."""
+        """Some of the page's columns in `page_content` have changed."""
         batch, number = self.of_page(page, now)
         batch.contents[number] = {**batch.contents.get(number, {}), **changes}
 
@@ -160,7 +160,7 @@ class Unsaved:
     # -- what else there is
 
     def of_shard(self, number: int, now: float) -> Batch:
-        """Return the batch of a shard; where it is not here, one that nobody writes."""
+        """Return the batch of a shard; if the shard is not here, a batch that nobody writes."""
         return self._of(self._shards.here.get(number), now)
 
     def forget(self, pages: NDArray[np.integer]) -> None:
@@ -218,6 +218,6 @@ class Unsaved:
         }
 
     def leave(self, shard: int) -> Batch:
-        """Leave out a shard that another process has now; return what would have been written."""
+        """Leave out a shard that another process has now; return the batch that would have been written."""
         self._pages = {page for page in self._pages if self._shards.of_page(page) is not None}
         return self._batches.pop(shard, Batch())

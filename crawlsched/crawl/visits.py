@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 CALL_META = "crawlsched_call"
 
 
-#: What ``meta["dont_retry"]`` says of a request that the spider has not asked for.
+#: The value of ``meta["dont_retry"]`` in a request that the spider has not asked for.
 NOT_RETRIED = "crawlsched"
 
 
@@ -190,7 +190,7 @@ class VisitEnds:
     # -- visits without a response
 
     def end_lost(self, now: float) -> None:
-        """End the visits of which no request is left."""
+        """End the visits whose requests are gone."""
         while self.lost:
             if (visit := self.visits.get(token := self.lost.popleft())) is not None:
                 self.resolve(visit, Outcome.DROPPED, now)
@@ -329,12 +329,12 @@ class VisitEnds:
         status = 0 if fetched is None else fetched.status
         is_whole = host in self.collection.failing_hosts
         if outcome in _REACHED:
-            if visit.page >= 0 or not is_whole:  # a sitemap tells nothing about the pages
+            if visit.page >= 0 or not is_whole:  # a sitemap says nothing about the pages
                 hosts.answered(host)
             return
         is_of_host = outcome is Outcome.ERROR and (visit.unanswered or status >= 500 or status == 429)
         if fetched is not None and visit.page >= 0 and outcome in (Outcome.REFUSED, Outcome.WRONG, Outcome.GONE):
-            # Pages that are known to be forbidden or gone tell nothing new about their host.
+            # Pages that are known to be forbidden or gone say nothing new about their host.
             is_news = self._planner.pages.state.item(visit.page) == LIVE or hosts.fails(host)
             is_of_host = is_news and (outcome is not Outcome.GONE or is_whole)
         if is_of_host:

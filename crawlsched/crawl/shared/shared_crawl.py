@@ -49,9 +49,9 @@ class SharedCrawl:
     Attributes
     ----------
     handing_over : Handover
-        Numbers what is for shards of other processes; there from `open` on.
+        Numbers the rows for shards of other processes; it exists from `open` on.
     pass_since : float, optional
-        When the pass began that this process takes part in; there from `open` on.
+        When the pass in which this process takes part began; known from `open` on.
     """
 
     handing_over: Handover
@@ -131,7 +131,7 @@ class SharedCrawl:
         return {name: str(getattr(self._refresher.settings, name)) for name in names}
 
     def _agree(self) -> None:
-        """Refuse to join processes with other settings: what a crawl is worth to each process divides the rate."""
+        """Refuse to join processes with other settings, since the rate is divided by the worth of a crawl to each."""
         seen, mine = self.shared.look(), self._aims
         for member in seen.members.values():
             differ = [name for name in mine if member.status.get(name, mine[name]) != mine[name]]
@@ -208,7 +208,7 @@ class SharedCrawl:
         return membership.grant.rate <= _LEAST_RATE or not membership.may_send(0.0)
 
     def _status(self, now: float) -> dict[str, Any]:
-        """Return what this process says of itself with each renewal."""
+        """Return the status that this process reports with each renewal."""
         refresher = self._refresher
         n = refresher.visits.dispatched
         self._sent.append((now, n))
@@ -255,7 +255,7 @@ class SharedCrawl:
 
     @property
     def is_full(self) -> bool:
-        """Whether so much waits, for any shard, that nothing more should be found."""
+        """Whether too many rows wait for shards, so that no more should be found."""
         return self._inbox.is_full
 
     @property
@@ -284,8 +284,8 @@ class SharedCrawl:
         if of is None:
             self._membership.hand_over(row)
         else:
-            # Written with what the visit has taught: after a crash both are there, or both are lost and the visit is
-            # made again.
+            # The row is written with what the visit has taught. After a crash both are there, or both are lost and the
+            # visit is made again.
             refresher.collection.unsaved.of_shard(of, now).outgoing.append(row)
         return AdmissionResult.ELSEWHERE
 
