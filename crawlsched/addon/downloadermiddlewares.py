@@ -28,6 +28,7 @@ from crawlsched.content.reading import MOST_TEXT_BYTES, Body, Content
 from crawlsched.content.verdict import DeliveryKind
 from crawlsched.crawl.refresher import NotForTheSpider, Refresher
 from crawlsched.crawl.shared.shared_crawl import refresher_of
+from crawlsched.crawl.source_reading import read_source
 from crawlsched.crawl.visits import NOT_RETRIED, ResponseFacts, Visit
 from crawlsched.scrapy_versions import (
     download_handlers,
@@ -191,15 +192,16 @@ class RefreshMiddleware:
         self._refresher.visit_ends.resolve(visit, outcome, self._refresher.clock())
 
     async def _source_fetched(self, visit: Visit, response: Response) -> Response:
-        etag, last_modified = _text(response, "ETag"), _text(response, "Last-Modified")
         if response.status != 200 or "cached" in response.flags:
-            self._refresher.polls.source_answered(visit, response.status, self._refresher.clock())
+            self._refresher.polls.source_fetched(visit, response.status, self._refresher.clock())
         else:
-            read = await run_in_thread(self._refresher.polls.read_source, visit, response.url, response.body)
+            collection = self._refresher.collection
+            read = await run_in_thread(read_source, collection, visit.source, response.url, response.body)
             headers = [value.decode("latin-1") for value in response.headers.getlist("Link")]
             if (linked := linked_hubs(headers, response.url)).url:
                 read.document = replace(read.document, hubs=linked)
-            self._refresher.polls.source_read(visit, read, etag, last_modified, self._refresher.clock())
+            validators = {"etag": _text(response, "ETag"), "last_modified": _text(response, "Last-Modified")}
+            self._refresher.polls.source_fetched(visit, response.status, self._refresher.clock(), read, **validators)
         raise NotForTheSpider(f"{response.url} is a sitemap of crawlsched's own.")
 
     def _wants_not_modified(self, visit: Visit, request: Request, response: Response) -> bool:

@@ -134,7 +134,7 @@ class PacedHandlers:
         configured = crawler.settings.getwithbase("DOWNLOAD_HANDLERS")
         paths = {scheme: path for scheme in PORTS if scheme != "s3" and (path := configured.get(scheme))}
         self._looked_up = {name for name, path in paths.items() if load_object(path).__module__.startswith("scrapy.")}
-        # Without a grant a request waits; one that is no page would be lost if it were given up.
+        # Without a grant a request waits, since a request that is no page would be lost if it were given up.
         self._gate = Gate(
             refresher.rate, refresher.clock, lambda: refresher.rate.rests or not refresher.may_send(), self._ends
         )

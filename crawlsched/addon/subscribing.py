@@ -36,12 +36,12 @@ class HubSubscriber:
 
     def look(self) -> None:
         """Ask the hubs of feeds that are due, of some feeds at once."""
-        now = self.refresher.clock()
-        polled = [source for source in self.refresher.sources if source.kind in POLLED_KINDS]
+        now, sources = self.refresher.clock(), self.refresher.collection.sources
+        polled = [source for source in sources if source.kind in POLLED_KINDS]
         for source in [one for one in polled if Subscription.of(one.quality).is_due(now)][: self.at_once]:
             # Whatever comes of it, the hub is asked again tomorrow.
             subscription = Subscription.of(source.quality)._replace(asked_at=now)
-            asked = self.refresher.sources.describe(source.source, quality=subscription.kept(source.quality))
+            asked = sources.describe(source.source, quality=subscription.kept(source.quality))
             self.refresher.collection.unsaved.source(asked, now)
             self.refresher.count("crawlsched/websub/asked")
             deferred_from_coro(self._ask(source, subscription))

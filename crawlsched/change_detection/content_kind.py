@@ -1,4 +1,4 @@
-"""What a body is, by its content type where that is believable and by its first bytes otherwise."""
+"""The kind of a body, by its content type if that is believable, and by its first bytes otherwise."""
 
 import codecs
 import re
@@ -65,7 +65,7 @@ _KINDS = (
 
 
 def content_kind(body: bytes, content_type: str | None, encoding: str | None = None) -> str:
-    """Return what a body is: "html", "xml", "json", "text" or "binary".
+    """Return the kind of a body: "html", "xml", "json", "text" or "binary".
 
     Examples
     --------

@@ -261,7 +261,7 @@ class TemplateNoise:
         for (place, which, *slot), evidence in self._evidence.items():
             n, differing = counts[place], but.get((place, which), set())
             is_there = n > 0 and (not which[-1].isdigit() or -n <= int(which) < n)
-            # Where a whole block differed its tokens did, and the other way round.
+            # If a whole block differed, its tokens differed, and the other way round.
             is_whole = not any(slot)
             if is_there and not (differing if is_whole else {(*slot,), ("", "")} & differing):
                 yield evidence

@@ -226,14 +226,21 @@ class Admission:
         self._count("crawlsched/pages/importance_changed", int(differ.size))
         return int(differ.size)
 
-    def weigh_all(self, shard: Shard, clock: Callable[[], float], add_work: Callable[[Iterator[None]], None]) -> None:
-        """Ask CRAWLSCHED_IMPORTANCE about all stored pages without a stated importance, and apply the rules.
+    def weigh_all(
+        self,
+        shard: Shard,
+        clock: Callable[[], float],
+        add_work: Callable[[Iterator[None]], None],
+        then: Callable[[], None],
+    ) -> None:
+        """Ask CRAWLSCHED_IMPORTANCE about all stored pages without a stated importance, apply the rules, do `then`.
 
         It runs at each start, since nobody can see whether the function has changed. Pages are read beside the crawling
         thread and weighed in slices between the slots; those whose weight stays are not touched.
         """
         collection, rules = self.collection, self.collection.rules
         if self._settings.importance is None and not rules:
+            then()
             return
 
         def read(after: int) -> None:
@@ -261,6 +268,8 @@ class Admission:
                 yield
             if len(found) == ROWS_AT_ONCE:
                 read(found[-1][0])
+            else:
+                then()
 
         read(-1)
 

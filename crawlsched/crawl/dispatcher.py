@@ -78,7 +78,7 @@ class Dispatcher:
             host = self._planner.pages.host.item(page)
             visit = self.visits.open(page=page, host=host, url=facts.url, now=now)
         except Exception as error:
-            self.ends.page_error(page, error, now)
+            self.ends.failed(f"The page number {page} cannot be visited", error, now, page=page)
             return None
         if self.one_pass is not None:
             self.one_pass.tried(page)
@@ -95,7 +95,7 @@ class Dispatcher:
                 return facts if self._has_credentials(facts, now) else None
         except Exception as error:
             if isinstance(error, DamagedRow) or not isinstance(error, StoreError):
-                self.ends.page_error(page, error, now)
+                self.ends.failed(f"The page number {page} cannot be visited", error, now, page=page)
                 return None
         self.collection.wait_to_read(page)
         self._planner.release(page, now)
@@ -130,7 +130,7 @@ class Dispatcher:
             source = sources[number]
             visit = self.visits.open(source=number, host=hosts.number(source.host), url=source.url, now=now)
         except Exception as error:
-            self.ends.source_error(number, error, now)
+            self.ends.failed(f"The source number {number} cannot be polled", error, now, source=number)
             return None
         self._count("crawlsched/dispatched")
         return visit, source

@@ -27,7 +27,8 @@ _AT_ONCE = 2**15
 class FailingHosts:
     """Look now and then, if pages failed or came back, which hosts fail.
 
-    A host fails when it rests for its errors, or more than half of its pages fail; until no more than a third does.
+    A host fails once it rests for its errors, or once more than half of its pages fail. It fails until at most a third
+    of them do.
     """
 
     def __init__(self, collection: Collection) -> None:

@@ -17,8 +17,8 @@ logger = logging.getLogger(__name__)
 class Guard:
     """Run timers, callbacks and jobs: an exception is logged and counted, and the next run comes all the same.
 
-    What fails `most` times in a row, and for these `seconds`, ends the crawl: a crawl that does nothing is worse than
-    none. A `CrawlschedError`, such as a database that is away, is waited out.
+    A task that fails `most` times in a row, and for these `seconds`, ends the crawl: a crawl that does nothing is worse
+    than none. A `CrawlschedError`, such as a database that is away, is waited out.
 
     Examples
     --------

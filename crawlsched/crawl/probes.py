@@ -70,7 +70,7 @@ class Probes:
     that look changed are all probed until five in a row have shown nothing new, and ever fewer after that. These probes
     are at most 4 in a hundred visits, and 6 more. All second fetches together are at most 5 in a hundred visits, and 30
     more. They are twice as many where pages share a template that was probed fewer than twelve times. At most half of
-    them only confirm noise. Visits are those of pages that were seen before.
+    them only confirm noise. Only visits of pages that were seen before are counted.
     """
 
     rng: Random

@@ -57,7 +57,8 @@ class Pace:
 
     def sent(self, now: float) -> None:
         """A request is sent now."""
-        # As in the slot clock, counted from the moment a perfect timer would have called: so delays do not add up.
+        # As in the slot clock, the distance counts from the moment at which a perfect timer would have called, so
+        # delays do not add up.
         self._earliest = max(min(self._earliest, now), now - TIMER_SLACK) + self._distance
 
     def set_rate(self, rate: float, now: float) -> None:
@@ -129,8 +130,8 @@ class CrawlRate:
         """A request is written now."""
         self.last_sent_at = now
         if self.slots.rate < 1.0 and self._sharing is None:
-            # Where slots are rare each request is written down for a restart: so even a supervisor in a crash loop
-            # keeps to the rate.
+            # Where slots are rare, each request is written down for a restart, so that even a supervisor in a crash
+            # loop keeps to the rate.
             self._note(now)
 
     def pay(self, now: float) -> None:

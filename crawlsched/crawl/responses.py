@@ -211,8 +211,9 @@ class Responses:
         collection.put_facts(verdict.facts or facts, now)
         if elapsed == inf:
             self.admission.growth.copied()
-        may_teach = page == visit.page and visit.probe is None and finding is not None and detector is not None
-        if may_teach and self.probes.is_wanted(visit.host, finding, detector.noise):  # type: ignore[union-attr, arg-type]
+        may_teach = page == visit.page and visit.probe is None
+        noise = None if detector is None else detector.noise
+        if may_teach and finding and noise and self.probes.is_wanted(visit.host, finding, noise):
             self._planner.hold(page)
             self.probes.ask(Probe(page, visit.host, content, False, visit.validated, now, elapsed))
         if verdict.kind and content.packed_text is not None:
@@ -322,17 +323,14 @@ class Responses:
             importance = float(self._planner.pages.importance[visit.page])
             template = RequestTemplate(dict(old.template_data)) if old.template_data else None
             found = FoundPage(to.url, name, host_of(to.url), None, template, old.depth)
-            if self.admission.is_elsewhere(
-                found, host_of(old.url), now
-            ):  # its owner crawls it, and delivers what it says
-                self._leave_address(visit, to, self.ends.end(visit, Outcome.MOVED, now, fetched), now)
-                return Verdict(Outcome.MOVED)
-            self.collection.rules.count(self.collection.rules.number(to.url))
-            page = self.collection.add_pages([found], now, [importance])[0]
-            self._count("crawlsched/pages/found")
-        self.book.moved(visit.page, page, now)
-        if self._planner.in_flight(page):
-            # The page itself is being visited now; that visit will show it.
+            if not self.admission.is_elsewhere(found, host_of(old.url), now):
+                self.collection.rules.count(self.collection.rules.number(to.url))
+                page = self.collection.add_pages([found], now, [importance])[0]
+                self._count("crawlsched/pages/found")
+        if page >= 0:
+            self.book.moved(visit.page, page, now)
+        if page < 0 or self._planner.in_flight(page):
+            # Another process, or the visit of the page itself that is under way, delivers what it says.
             self._leave_address(visit, to, self.ends.end(visit, Outcome.MOVED, now, fetched), now)
             return Verdict(Outcome.MOVED)
         return self._judged(visit, page, fetched, content, now)

@@ -23,7 +23,7 @@ __all__ = [
     "tallied",
 ]
 
-#: The newest visits of a store from which quality is fitted: the same number wherever it is shown.
+#: Quality is fitted from this number of a store's newest visits, wherever it is shown.
 VISITS = 20_000
 # An interval of this width means that a share is not known.
 _NEARLY_ALL = 0.8

@@ -46,7 +46,8 @@ def elapsed_at_value(
     -------
     array_like of float64
         Seconds since the last crawl: 0 where the announcements alone reach the value, infinity where nothing reaches
-        it. That is a value of importance / change_rate or more, or a page that cannot change without an announcement.
+        it. Nothing reaches importance / change_rate or more, nor any value of a page that cannot change without an
+        announcement.
 
     Notes
     -----

@@ -176,7 +176,7 @@ def _crossing(function: Callable[[float], float], inside: float, outside: float)
 
 
 def _climb(evidence: Evidence, scale: float, signal_weight: float) -> tuple[float, float]:
-    """Maximize over both by Newton's method from inside; x is in units of its sum."""
+    """Maximize over scale and weight by Newton's method, from a point inside; x is in units of its sum."""
     value = evidence.log_likelihood(scale, signal_weight)
     for _ in range(ROUNDS):
         step = _step(evidence.slopes(scale, signal_weight), scale, signal_weight)

@@ -233,12 +233,12 @@ class Filing:
 
     @property
     def _room(self) -> int:
-        """The number of candidates that a queue has room for."""
+        """The greatest number of candidates in a queue."""
         return min(max(self._pages.n // _FEWEST, _FEWEST), _MOST)
 
     @property
     def _room_of_host(self) -> int:
-        """The number of candidates that a resting host has room for."""
+        """The greatest number of candidates of one resting host."""
         return min(self._room // 4, _FEWEST)
 
     def _become_due(self, pages: IndexArray, now: float) -> None:

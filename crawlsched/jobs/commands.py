@@ -36,6 +36,9 @@ def obey_pending(refresher: Refresher, shard: Shard) -> None:
     """Do what the command line has asked the owner of a shard; the database is read beside the crawling thread."""
     collection = refresher.collection
     collection.aside.collect()
+    reading = f"reading commands ({shard.number})"
+    if collection.aside.is_busy_with(reading):
+        return
 
     def found(commands: list[Command]) -> None:
         refresher.has_read_commands = True
@@ -43,7 +46,7 @@ def obey_pending(refresher: Refresher, shard: Shard) -> None:
         shard.commands_under_way &= {command.id for command in commands}
         _obey(refresher, shard, commands)
 
-    collection.aside.run(f"reading commands ({shard.number})", partial(pending, shard.store), found)
+    collection.aside.run(reading, partial(pending, shard.store), found)
 
 
 def obey_waiting(refresher: Refresher) -> None:
@@ -185,11 +188,11 @@ def _signal(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answe
 
 def _poll(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answer: _Answer) -> None:
     wanted = arguments.get("url")
-    asked = (source for source in refresher.sources if source.kind in POLLED_KINDS)
+    asked = (source for source in refresher.collection.sources if source.kind in POLLED_KINDS)
     shards = refresher.collection.shards
     polled = [s for s in asked if wanted in (None, s.url) and shards.number_of(s.host) == shard.number]
     for source in polled:
-        refresher.sources.poll(source.source)
+        refresher.collection.sources.poll(source.source)
     answer({"sources": len(polled)})
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
@@ -46,19 +46,8 @@ class PageIndex:
 
     @staticmethod
     def keys(fingerprints: NDArray[np.uint8]) -> NDArray[np.uint64]:
-        """Return the keys of many fingerprints (uint8, shape (n, 8 or more)), as `load` takes them."""
+        """Return the keys of many fingerprints (uint8, shape (n, 8 or more)), as `add_many` takes them."""
         return np.ascontiguousarray(fingerprints[:, :8]).view(">u8").ravel().astype(np.uint64)
-
-    def load(self, blocks: Iterable[tuple[NDArray[np.uint64], NDArray[np.integer]]], together: int = 500_000) -> None:
-        """Add blocks of `keys` and their pages, about `together` pages at once: each time all segments are copied."""
-        waiting: list[tuple[NDArray[np.uint64], NDArray[np.integer]]] = []
-        for block in blocks:
-            waiting.append(block)
-            if sum(pages.size for _, pages in waiting) >= together:
-                self.add_many(*map(np.concatenate, zip(*waiting, strict=True)))
-                waiting = []
-        if waiting:
-            self.add_many(*map(np.concatenate, zip(*waiting, strict=True)))
 
     def add(self, fingerprint: bytes, page: int) -> None:
         """Add one page, or give a known fingerprint to another page."""

@@ -415,10 +415,10 @@ class Planner(Knowledge):
         self._end_visit(page, now)
 
     def ask_soon(self, pages: IndexArray, now: float) -> None:
-        """Let pages that wait after a failure go now."""
-        now = self.at(now)
-        self.pages.not_before[pages] = now
-        self._refile(pages, now)
+        """Let pages that wait after a failure go now, but for those in flight."""
+        now, rows = self.at(now), np.setdiff1d(pages, list(self.in_flight_pages))
+        self.pages.not_before[rows] = now
+        self._refile(rows, now)
 
     def standing(self, page: int) -> str:
         """Return the standing of a page that has had a copy: live, failing, gone or moved."""

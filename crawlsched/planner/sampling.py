@@ -18,7 +18,7 @@ from crawlsched.planner.plans.plan import Snapshot
 
 __all__ = ["snapshot_in_parts"]
 
-# Pages whose likelihoods a snapshot copies at most.
+# A snapshot copies the likelihoods of at most this number of pages.
 _SAMPLE = 100_000
 
 

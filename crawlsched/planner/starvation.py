@@ -17,8 +17,8 @@ __all__ = ["MAX_CRAWL_ROUNDS", "Rounds", "wait_after_rounds"]
 MAX_CRAWL_ROUNDS = 4.0
 
 _NOT_WAITING = frozenset({"out", "in flight", "barred"})
-# One pick in this number may be of a page that has waited too long. All pages go in sixteen rounds then, so none waits
-# much longer than that beyond its time. It costs at most a sixteenth of the bandwidth.
+# One pick in this number may be of a page that has waited too long. Then all pages go within sixteen rounds, so no page
+# waits much longer than that beyond its time. It costs at most a sixteenth of the bandwidth.
 _SHARE = 16
 
 

@@ -88,7 +88,7 @@ class PosteriorValues(CrawlValues):
         grows = np.flatnonzero((importance > 0.0) & (levels > 0.0))
         if not grows.size:
             return times
-        # As if nothing more were announced: the prospect of announcements only lowers a value.
+        # Computed as if nothing more were announced, since the prospect of announcements only lowers a value.
         pages, aim = pages[grows], levels[grows] / importance[grows]
         signals, weights = self.announcements.gathered(pages), self.value_weights(pages)
         found = np.fmax(crawled_at[grows] + self._grid.elapsed_at(weights, aim), now)
@@ -172,7 +172,7 @@ class PointValues(CrawlValues):
         crawled_at, n_signals = self._pages.crawled_at[pages], self._announcements.counted(pages)
         value, slope, curvature = self._terms(pages, crawled_at, n_signals, now)
         times = now + tangent_wait(np.broadcast_to(level, pages.shape) - value, slope, curvature)
-        # As if nothing were ever announced: the prospect of announcements only lowers a value.
+        # Computed as if nothing were ever announced, since the prospect of announcements only lowers a value.
         alpha, importance = self.rates_of(pages)[3], self._pages.importance[pages]
         with np.errstate(divide="ignore", invalid="ignore"):
             share = np.where(alpha > 0.0, level * alpha / importance, 0.0)

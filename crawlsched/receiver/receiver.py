@@ -181,7 +181,7 @@ class Receiver:
         that we made the callback for that name.
         """
         number = int(request.match_info["source"])
-        sources = self._refresher.sources
+        sources = self._refresher.collection.sources
         if number in sources and sources[number].kind in POLLED_KINDS:
             source = sources[number]
             for topic in (source.url, Subscription.of(source.quality).topic, request.query.get("hub.topic")):

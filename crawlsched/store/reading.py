@@ -74,7 +74,7 @@ class Reader(Part):
     def facts(self, pages: Sequence[int] | np.ndarray) -> list[PageFacts | None]:
         """Return what is needed to request pages, in the order asked; None for a page that is not there.
 
-        `WriteBehind.facts` adds what is not written yet.
+        `Collection.facts` has what is not written yet.
         """
         shard, collection = self.key
         rows = self.rows(_FACTS_WANTED, shard=shard, collection=collection, pages=json_list(pages))

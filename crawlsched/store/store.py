@@ -161,13 +161,18 @@ def _collection_number(database: Database, name: str, shard: int, create: bool) 
     table = models.collections
     with database.reading() as connection:
         rows = connection.execute(select(table.c.name, table.c.collection).where(table.c.shard == shard)).all()
-    known = {row.name: int(row.collection) for row in rows}
+    known = {str(row.name): row.collection for row in rows}
     if name in known:
-        return known[name]
+        if not isinstance(known[name], int):
+            raise StoreError(
+                f"The row of the collection {name!r} in the table collections of {database.name!r} is damaged "
+                f"(its number is {known[name]!r:.40}); restore a backup, or name another collection."
+            )
+        return int(known[name])
     if not create:
         names = ", ".join(repr(known_name) for known_name in sorted(known)) or "none"
         raise StoreError(f"The database {database.name!r} has no collection {name!r}; it has {names}.")
-    number = max(known.values(), default=0) + 1
+    number = max((found for found in known.values() if isinstance(found, int)), default=0) + 1
     try:
         with database.explained("written"), database.writing() as connection:
             connection.execute(insert(table).values(shard=shard, collection=number, name=name))

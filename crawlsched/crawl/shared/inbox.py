@@ -23,6 +23,7 @@ logger = logging.getLogger(__name__)
 #: A kind of row: a process announces that pages of the shard may have changed.
 SIGNAL = "signal"
 _INTERVAL = 0.5
+_READING = "reading what was handed over"
 # While more rows than this wait for all shards together, no process crawls on: they have to be taken in first.
 _MOST_WAITING = 100_000
 
@@ -77,14 +78,14 @@ class Inbox:
     def look(self, now: float) -> None:
         """Take in the rows that have come; a timer calls this several times a second."""
         self._aside.collect()
-        if now - self._read_at >= _INTERVAL and self._shards.here:
+        if now - self._read_at >= _INTERVAL and self._shards.here and not self._aside.is_busy_with(_READING):
             self._read_at = now
             stays = {shard: (rows, self._written(shard)) for shard, rows in self._under_way.items()}
             # A shard with half of these under way is read once they are written, so that a slow owner is not swamped.
             few = HANDED_OVER_AT_ONCE // 2
             wanted = [shard for shard, (rows, written) in stays.items() if len(rows) - len(written) < few]
             read = partial(self._read, wanted, list(self._shards.here))
-            self._aside.run("reading what was handed over", read, partial(self._took, stays))
+            self._aside.run(_READING, read, partial(self._took, stays))
 
     def close(self, timeout: float) -> None:
         """Read no more."""

@@ -25,13 +25,13 @@ __all__ = ["HANDED_OVER_AT_ONCE", "Membership"]
 
 logger = logging.getLogger(__name__)
 
-# Seconds to the next renewal after a failure, and while there is something to claim or to report. As often, this
+# Seconds to the next renewal after a failure, and while there is something to claim or to report. Equally often, this
 # machine is asked whether other members' processes on it have ended.
 _SOON = 0.3
 # How many shards are claimed at once; all members that are left load those of one that died.
 _CLAIMED_AT_ONCE = 16
-# Seconds between two moves of shards that even out loads. For as long, a shard that could not be loaded is left to
-# others. A member with less than the following share of a fair load has just joined, and gets shards at once.
+# Seconds between two moves of shards that even out loads. For the same time, a shard that could not be loaded is left
+# to others. A member with less than the following share of a fair load has just joined, and gets shards at once.
 _BETWEEN_MOVES = 30.0
 _STILL_JOINS = 0.75
 # The share of its shards that a member gives away in one renewal, while the others go on.
@@ -91,8 +91,9 @@ class Membership:
         self.rests_by_hours = False
         self.is_claiming = True
         self._is_given_some = False
-        #: What it says of itself with each renewal (`fares`).
+        #: What it says of itself with each renewal (`fares`), and whether that has been said.
         self.status: dict[str, Any] = {}
+        self._is_said = True
         self._heard_at: float | None = None
         self._unsaid = False
         self.token = token
@@ -125,14 +126,15 @@ class Membership:
         """Begin to renew."""
         self._thread.start()
 
-    def fares(self, status: dict[str, Any]) -> None:
-        """Report how the crawl fares, which goes with each renewal; after the first report silence is noticed."""
-        self.status = status
+    def fares(self, work: Mapping[str, Any], status: Callable[[], dict[str, Any]]) -> None:
+        """Report what work is left, and once for each renewal how the crawl fares; from now on silence is noticed."""
+        self.status = {**(status() if self._is_said else self.status), **work}
+        self._is_said = False
         self._heard_at = self._clock()
 
     def may_send(self, rate: float, shard: int | None = None) -> bool:
         """Whether a request may go out now, at this rate and for this shard (None: it is of none)."""
-        # In this order: a shard that was lost leaves `owned` before the deadline is put off.
+        # The order matters: a shard that was lost leaves `owned` before the deadline is put off.
         if self._clock() >= self.grant.deadline or rate > self.grant.rate * (1.0 + 1e-9):
             return False
         return shard is None or self.owned.get(shard, 0) > self._released.get(shard, 0)
@@ -247,6 +249,7 @@ class Membership:
         wants = self.targets.get(self.token, 0.0) if is_loaded else _LEAST_WANTED * seen.rate
         said = Renewal(self.token, number, self.grant.using(asked_at), wants, tuple(claims))
         answer = self._shared.renew(said, self._about, {**self.status, _LEAVES: self.is_leaving})
+        self._is_said = True
         if answer is None:
             return _SOON
         self.owned = answer.shards

@@ -181,7 +181,8 @@ class SharedCrawl:
             refresher.planner.set_bandwidth(share, now)
         while refresher.collection.left_out:
             self._hand_on(refresher.collection.left_out.popleft(), now)
-        membership.fares(self._status(now))
+        is_done = refresher.one_pass is not None and self._is_done(now)
+        membership.fares({"is_done": is_done, "dispatched": refresher.visits.dispatched}, lambda: self._status(now))
         self._inbox.look(now)
 
     def _adopt_rate(self, now: float) -> None:
@@ -220,7 +221,6 @@ class SharedCrawl:
             **self._aims,
             "shards": len(refresher.collection.shards.here),
             "sent_per_second": (n - n_then) / (now - since) if now > since else 0.0,
-            "is_done": refresher.one_pass is not None and self._is_done(now),
             "curve": self._demand(),
         }
 
@@ -241,8 +241,9 @@ class SharedCrawl:
 
     def heartbeat(self) -> None:
         """Report of each shard what its next owner has to know; each renewal reports that the process lives."""
-        said = self._said_of_shards()
-        self._aside.run("the heartbeat", lambda: self.shared.beat(said))
+        if not self._aside.is_busy_with("the heartbeat"):
+            said = self._said_of_shards()
+            self._aside.run("the heartbeat", lambda: self.shared.beat(said))
 
     def _said_of_shards(self) -> list[tuple[int, str, int, dict[str, Any]]]:
         return [
@@ -290,7 +291,7 @@ class SharedCrawl:
         return AdmissionResult.ELSEWHERE
 
     def _hand_on(self, batch: Batch, now: float) -> None:
-        """Hand on the finds for a lost shard that are not written yet: their visit may be written."""
+        """Hand on the finds of a lost shard that are not written yet, since their visits may be written."""
         for new in batch.new_pages.values():
             data = batch.templates.get(new.template or b"")
             template = RequestTemplate(dict(data)) if data else None

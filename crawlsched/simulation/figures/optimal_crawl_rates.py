@@ -43,7 +43,8 @@ def _best_rates(
 ) -> FloatArray:
     """Return the crawl rates of Algorithm 2 of Azar et al. for estimated change rates.
 
-    A page estimated at 0 would never be visited again, and cause a division by 0: it counts as one of the least rate.
+    A page estimated at 0 would never be visited again, and would cause a division by 0. So it counts as having the
+    least rate.
     """
     return poisson_crawl_rates(np.maximum(change_rate, least_rate), importance, bandwidth).rates
 

@@ -20,7 +20,7 @@ CALLS = [
         "frontier.frontier.Frontier": "waits_for_host next_event pick peek",
         "slot_clock.SlotClock": "take",
         "jobs.commands": "pending",
-        "crawl.unsaved.Unsaved": "take observation page",
+        "crawl.unsaved.Unsaved": "hand_over observation page",
         "crawl.collection.Collection": "facts_of flush read_ahead put_facts must_wait",
         "crawl.side_thread.Aside": "collect",
         "crawl.visits.Visits": "open resolve older_than",

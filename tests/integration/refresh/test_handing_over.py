@@ -180,13 +180,13 @@ def test_a_process_that_hangs_leaves_its_shards_to_others(shared):
     member.renew()
     now[0] += 1000.0  # it loads
     member.renew()
-    member.fares({"shards": 4})
+    member.fares({"shards": 4}, dict)
     now[0] += 119.0
     member.renew()
     now[0] += 2.0
     with pytest.raises(StoreError, match="The crawl has done nothing for 120 s"):
         member.renew()
-    member.fares({"shards": 4})
+    member.fares({"shards": 4}, dict)
     member.renew()
     assert set(member.mine()) == {0, 1, 2, 3}
     now[0] += 1000.0
