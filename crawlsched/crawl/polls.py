@@ -63,7 +63,7 @@ class Polls:
         self._with_news.discard(number)
 
     def _has_news(self, number: int) -> None:
-        """A poll is worth its slot; for a sitemap that was polled for the date in its index, the index has the news."""
+        """A poll was worth its slot; if a date in an index had asked for it, the news count for the index."""
         source = self._sources[number]
         by_index = source.parent is not None and source.listed_lastmod not in (None, source.read_lastmod)
         self._with_news.add(source.parent if by_index and source.parent is not None else number)

@@ -31,8 +31,8 @@ Block = dict[str, NDArray[Any]]
 
 #: Pages that come into memory, or leave it, in one step while the crawl goes on.
 MOVED_AT_ONCE = 500
-# As many blocks go into the index together, since it is copied each time. Then the memory that reading has left over is
-# given back: a byte a page, which matters when most of it is in use.
+# This number of blocks goes into the index together, since it is copied each time. Then the memory left over from
+# reading is given back: a byte a page, which matters when most of it is in use.
 _BLOCKS_TOGETHER = 100
 
 

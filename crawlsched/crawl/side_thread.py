@@ -58,7 +58,7 @@ class Aside:
         self._jobs.put((future, function))
 
     def is_busy_with(self, name: str) -> bool:
-        """Whether a function of this name is under way; what a timer asks for again need not wait in line twice."""
+        """Whether a function of this name is under way, so that a timer need not ask for it a second time."""
         return any(running == name for running, *_ in self._running)
 
     def collect(self) -> None:

@@ -73,7 +73,7 @@ def read_source(collection: Collection, number: int, url: str, body: bytes) -> S
         document = read_robots(body, url)
     else:
         above = _above(collection, source)
-        # Hosts whose robots.txt let it speak of their pages; its own host is always among them.
+        # Hosts whose robots.txt names it, so that it may list their pages; its own host is always among them.
         hosts = {host for one in (source, *above) for host in (one.host, *one.hosts)}
         document = read_sitemap(body, url, hosts=hosts, ancestors=tuple(index.url for index in above))
     shard = collection.shards.of_name(source.host)

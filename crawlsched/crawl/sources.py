@@ -44,7 +44,7 @@ class Sources:
         self.n_named_by_pages: Counter[str] = Counter()  # by host
         self._polls_per_second = 0.0
         self._rows: dict[int, Source] = {}
-        # With those that another process has by now: a source that comes back gets its old number.
+        # Sources that another process has by now stay here, too: a source that comes back gets its old number.
         self._numbers: dict[tuple[str, str], int] = {}
         self._polls: PriorityQueue[int] = PriorityQueue()  # by the time of their next polls
         # By host, both in order. In dictionaries no source waits twice. A host that may not be asked delays only
@@ -177,7 +177,7 @@ class Sources:
         if source.next_poll_at == _NEVER:  # left while it was asked
             return self.describe(number, polled_at=now)
         if (rate := source.quality.get("polls_per_second")) is None:
-            # A sitemap whose index states dates is polled when that date is another one.
+            # A sitemap with a date in its index is polled when that date changes.
             rate = max(most / self._n_of_host.total(), usual) if source.listed_lastmod is None else 0.0
         else:
             rate *= 2 if has_news and self._polls_per_second < most else 0.5

@@ -53,7 +53,7 @@ class Unsaved:
         return self._of(self._shards.of_page(page), now), self._numbers.item(page)
 
     def __len__(self) -> int:
-        """How many rows wait to be written, about."""
+        """About how many rows wait to be written."""
         rows = (len(batch.announcements) + len(batch.observations) for batch in self._batches.values())
         return len(self._pages) + sum(rows)
 

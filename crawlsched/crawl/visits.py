@@ -231,7 +231,7 @@ class VisitEnds:
         return True
 
     def question_open(self, visit: Visit, probe: Probe, now: float, fetched: ResponseFacts | None = None) -> None:
-        """It was not found out what a host answers in the place of pages: the page itself is fetched once more."""
+        """The answer of a host in the place of pages was not found out, so the page itself is fetched once more."""
         self.collection.wrong_pages.answered(visit.host, probe.first.likeness)
         self.end(visit, Outcome.PROBED, now, fetched)
         self.probes.ask(replace(probe, impossible_url=None, asked_at=now))

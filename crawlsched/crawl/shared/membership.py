@@ -91,7 +91,7 @@ class Membership:
         self.rests_by_hours = False
         self.is_claiming = True
         self._is_given_some = False
-        #: What it says of itself with each renewal (`fares`), and whether that has been said.
+        #: The status that this process reports with each renewal (`fares`), and whether a renewal has taken it.
         self.status: dict[str, Any] = {}
         self._is_said = True
         self._heard_at: float | None = None
@@ -127,7 +127,7 @@ class Membership:
         self._thread.start()
 
     def fares(self, work: Mapping[str, Any], status: Callable[[], dict[str, Any]]) -> None:
-        """Report what work is left, and once for each renewal how the crawl fares; from now on silence is noticed."""
+        """Report the work left, and once for each renewal the state of the crawl; from now on, silence is noticed."""
         self.status = {**(status() if self._is_said else self.status), **work}
         self._is_said = False
         self._heard_at = self._clock()

@@ -140,7 +140,7 @@ class Ring:
         assert (forgotten["pages"], forgotten["waiting"]) == (0, 1)
         (self._folder / "urls.txt").write_text(url)
         refused = run_here(self._folder, "import", "urls.txt", "--database", self._url, "--collection", "test")
-        assert "Processes share the collection 'test', and nothing is imported" in refused.stderr
+        assert "Processes share the collection 'test', and nothing can be imported" in refused.stderr
 
     def is_silent(self) -> bool:
         """Say whether the site is asked nothing for a second."""
