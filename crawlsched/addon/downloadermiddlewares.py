@@ -256,8 +256,8 @@ class VisitErrback:
     refresher: Refresher
     token: int
     spiders_own: Any
-    is_ours: bool
-    not_sent: Callable[[Request], None] | None
+    is_ours: bool = False
+    not_sent: Callable[[Request], None] | None = None
 
     def __del__(self) -> None:
         # No request carries it any more. This may run in any thread.

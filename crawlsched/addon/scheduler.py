@@ -88,7 +88,6 @@ class Scheduler(BaseScheduler):
         self._handed_over: deque[Request] = deque()  # what next_request() gives next
         self._givers = deque([self._give_source, self._give_fallback, self._give_page])  # who gave lately comes last
         self._engine_was_busy = False
-        self._rested = False
         self._closed = False
         self._was_stopped = False  # as a standby, before it began
         self._look_whether_quiet_at = 0.0
@@ -102,8 +101,7 @@ class Scheduler(BaseScheduler):
         self._own_filter: Any = dupefilter_of(fallback) if is_own else None
         self._passed: set[bytes] = set()
         # A sitemap is read up to a limit; a body that would unpack to far more is not unpacked.
-        of_a_sitemap, of_all = 2 * Limits().max_bytes, crawler.settings.getint("DOWNLOAD_MAXSIZE")
-        self._longest_source = min(of_a_sitemap, of_all) if of_all else of_a_sitemap
+        self._longest_source = min(filter(None, (2 * Limits().max_bytes, crawler.settings.getint("DOWNLOAD_MAXSIZE"))))
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -318,10 +316,8 @@ class Scheduler(BaseScheduler):
     def _use_slots(self) -> None:
         now = self._refresher.clock()
         slots = self._refresher.rate.slots
-        rested, self._rested = self._rested, self._refresher.rate.rests
-        if rested or self._rested:  # when a pause ends, too: what came since the last look is not paid back
+        if self._refresher.rate.rests:
             self._refresher.rate.count_slots("paused", slots.skip(now))
-        if self._rested:
             self._arm(max(slots.next_time(now) - now, LOOK_AGAIN))
             return
         if not slots.is_due(now):
@@ -432,7 +428,7 @@ class Scheduler(BaseScheduler):
             request.dont_filter = False  # other components are to check where it leads
         token = request.meta["crawlsched_visit"] = self._visits.open(url=request.url, now=now).token
         self._refresher.book.untracked_sent(token, now)
-        self._wrap_errback(request, not_sent=self._keep)
+        request.errback = VisitErrback(self._refresher, token, request.errback, not_sent=self._keep)
         self._hand_over(request)
         return True
 
@@ -461,7 +457,7 @@ class Scheduler(BaseScheduler):
             request.meta["crawlsched_visit"] = visit.token
             if visit.is_ours:
                 request.meta.setdefault("dont_retry", NOT_RETRIED)
-            self._wrap_errback(request, is_ours=visit.is_ours)
+            request.errback = VisitErrback(self._refresher, visit.token, request.errback, is_ours=visit.is_ours)
             # The public way to wake the engine: it announces the request, asks us to take it, and comes for it.
             self._crawler.engine.crawl(request)
         except Exception as error:  # of the spider's classes or data, of a handler of signals, of memory
@@ -482,13 +478,6 @@ class Scheduler(BaseScheduler):
         # engine is woken without engine.crawl().
         self._handed_over.append(request)
         wake(self._crawler)
-
-    def _wrap_errback(
-        self, request: Request, *, is_ours: bool = False, not_sent: Callable[[Request], None] | None = None
-    ) -> None:
-        if not isinstance(request.errback, VisitErrback):
-            token = request.meta["crawlsched_visit"]
-            request.errback = VisitErrback(self._refresher, token, request.errback, is_ours, not_sent)
 
     def _announced(self, request: Request) -> None:
         """Notice the request of a callback that another component refuses before it reaches `enqueue_request`."""

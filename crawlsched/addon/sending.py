@@ -10,6 +10,7 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from math import inf
 from types import SimpleNamespace
 from typing import Any
@@ -54,16 +55,16 @@ class NotSent(Exception):
     """The crawl ends before a request's turn has come."""
 
 
+@dataclass(eq=False)
 class Gate:
     """Lets requests pass one after the other, at the pace of the crawl."""
 
-    def __init__(
-        self, rate: CrawlRate, clock: Callable[[], float], is_shut: Callable[[], bool], ends: Callable[[], bool]
-    ) -> None:
-        self._rate = rate
-        self._clock = clock
-        self._is_shut = is_shut
-        self._ends = ends
+    rate: CrawlRate
+    clock: Callable[[], float]
+    is_shut: Callable[[], bool]
+    ends: Callable[[], bool]
+
+    def __post_init__(self) -> None:
         self._next = DeferredLock()  # whoever has it is next
         self._of_host: dict[str, DeferredLock] = {}
         self._passed_at: LocalCache[str, float] = LocalCache(10_000)  # by host, the newest
@@ -71,7 +72,7 @@ class Gate:
     async def passes(self, host: str, distance: float) -> None:
         """Wait for a turn, and for the least distance (seconds) to the host's last request; `NotSent` at the end."""
         is_first = not self._next.locked and host not in self._of_host
-        free_at = max(self._free_at(host, distance), self._rate.pace.next_time(self._clock()))
+        free_at = max(self._free_at(host, distance), self.rate.pace.next_time(self.clock()))
         if is_first and not self._seconds_to(free_at):
             self._sent(host)  # the usual case; locks cost more than all the rest
         elif distance:
@@ -87,28 +88,28 @@ class Gate:
             await self._passes(host)
 
     async def _passes(self, host: str) -> None:
-        self._rate.n_waiting += 1
+        self.rate.n_waiting += 1
         try:
             async with _held(self._next):
-                while seconds := self._seconds_to(self._rate.pace.next_time(self._clock())):
+                while seconds := self._seconds_to(self.rate.pace.next_time(self.clock())):
                     await wait(seconds)
                 self._sent(host)
         finally:
-            self._rate.n_waiting -= 1
+            self.rate.n_waiting -= 1
 
     def _sent(self, host: str) -> None:
         # Also where no distance is kept: the first request is for a robots.txt, which may state one.
-        now = self._passed_at[host] = self._clock()
-        self._rate.pace.sent(now)
+        now = self._passed_at[host] = self.clock()
+        self.rate.pace.sent(now)
 
     def _free_at(self, host: str, distance: float) -> float:
         return self._passed_at.get(host, -inf) + distance
 
     def _seconds_to(self, time: float) -> float:
         """Return for how long to wait before another look; 0: the time has come."""
-        if self._ends():
+        if self.ends():
             raise NotSent("The crawl ends before its turn has come.")
-        return LOOK_AGAIN if self._is_shut() else min(max(time - self._clock(), 0.0), LOOK_AGAIN)
+        return LOOK_AGAIN if self.is_shut() else min(max(time - self.clock(), 0.0), LOOK_AGAIN)
 
 
 @asynccontextmanager

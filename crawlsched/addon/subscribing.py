@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
@@ -25,29 +26,29 @@ __all__ = ["HubSubscriber"]
 logger = logging.getLogger(__name__)
 
 
+@dataclass(eq=False)
 class HubSubscriber:
     """Asks hubs for notices of the feeds that name them."""
 
-    def __init__(self, crawler: Crawler, refresher: Refresher, at_once: int = 10) -> None:
-        self._crawler = crawler
-        self._refresher = refresher
-        self._at_once = at_once
+    crawler: Crawler
+    refresher: Refresher
+    at_once: int = 10
 
     def look(self) -> None:
         """Ask the hubs of feeds that are due, of some feeds at once."""
-        now, sources = self._refresher.clock(), self._refresher.collection.sources
+        now, sources = self.refresher.clock(), self.refresher.collection.sources
         polled = [source for source in sources if source.kind in POLLED_KINDS]
-        for source in [one for one in polled if Subscription.of(one.quality).is_due(now)][: self._at_once]:
+        for source in [one for one in polled if Subscription.of(one.quality).is_due(now)][: self.at_once]:
             # Whatever comes of it, the hub is asked again tomorrow.
             subscription = Subscription.of(source.quality)._replace(asked_at=now)
             asked = sources.describe(source.source, quality=subscription.kept(source.quality))
-            self._refresher.collection.unsaved.source(asked, now)
-            self._refresher.count("crawlsched/websub/asked")
+            self.refresher.collection.unsaved.source(asked, now)
+            self.refresher.count("crawlsched/websub/asked")
             deferred_from_coro(self._ask(source, subscription))
 
     async def _ask(self, source: Source, subscription: Subscription) -> None:
         """Post the form; the hub shows its answer when it verifies."""
-        receiver = self._refresher.settings.receiver
+        receiver = self.refresher.settings.receiver
         assert receiver is not None
         assert receiver.url is not None
         assert subscription.hub is not None
@@ -61,10 +62,10 @@ class HubSubscriber:
             dont_filter=True,
         )
         try:
-            response = await download(self._crawler.engine, request)
+            response = await download(self.crawler.engine, request)
             answer = "" if response.status < 300 else f"it answered {response.status}"
         except Exception as error:  # whatever a downloader raises
             answer = str(error) or type(error).__name__
-        if answer and self._refresher.is_open:
+        if answer and self.refresher.is_open:
             logger.warning("The hub %s was asked for notices of %s in vain: %s", subscription.hub, source.url, answer)
-            self._refresher.count("crawlsched/websub/refused")
+            self.refresher.count("crawlsched/websub/refused")

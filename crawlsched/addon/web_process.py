@@ -41,7 +41,7 @@ class WebProcess:
                 [sys.executable, "-m", "crawlsched", "web", "--from-stdin"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
                 text=True,
                 # Ctrl-C is for the crawl, which ends this process in its own time.
                 start_new_session=True,
@@ -71,12 +71,12 @@ class WebProcess:
 
     def _listen(self, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None
-        assert process.stderr is not None
-        with process.stdout, process.stderr:
-            if address := process.stdout.readline().strip():
-                logger.info("The page about this crawl is at %s", address)
-            for line in process.stderr:
-                logger.error("The page about this crawl: %s", line.rstrip())
+        with process.stdout:
+            for line in process.stdout:
+                if line.startswith("http"):
+                    logger.info("The page about this crawl is at %s", line.rstrip())
+                else:
+                    logger.error("The page about this crawl: %s", line.rstrip())
 
 
 def _give_way(pid: int, niceness: int = 5) -> None:

@@ -21,7 +21,7 @@ from crawlsched.crawl.page_requests import (
     from_data,
     to_data,
 )
-from crawlsched.crawl.request_templates import RequestTemplate, handed, has_credentials, meta_of, named
+from crawlsched.crawl.request_templates import RequestTemplate, handed, has_credentials, meta_of
 from crawlsched.crawl.run import Starts
 from crawlsched.crawl.shard import Shard
 from crawlsched.crawl.side_thread import STEP
@@ -119,8 +119,8 @@ class Admission:
         """Whether Scrapy's filter, which looks at no start request, would let this one pass: the first for its page."""
         if not marks & BY_START or asked.is_start or page in self._passed:
             return False
-        if named(asked.digest) == named(self.collection.planner.pages.request_digest.item(page)):
-            return False  # with the same callback it would bring the same item once more
+        if asked.digest == self.collection.planner.pages.request_digest.item(page):
+            return False  # it would bring the same item once more
         self._passed.add(page)
         return True
 

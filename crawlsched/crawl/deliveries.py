@@ -11,7 +11,7 @@ from typing import Any
 from crawlsched.content.verdict import Circumstances
 from crawlsched.crawl.collection import Collection
 from crawlsched.crawl.run import OnePass
-from crawlsched.pages.marks import AWAITED, OWED, TRIED, UNTRACKED, n_failures, with_failures
+from crawlsched.pages.marks import AWAITED, OWED, START, TRIED, UNTRACKED, n_failures, with_failures
 from crawlsched.slot_clock import DAY
 from crawlsched.store import Outcome, PageFacts, host_of
 
@@ -48,6 +48,7 @@ class DeliveryBook:
     def __init__(self, collection: Collection, now: float, one_pass: OnePass | None) -> None:
         self._open: dict[int, Delivery] = {}
         self._of_page: dict[int, list[Delivery]] = {}
+        self._started: set[int] = set()  # to which start requests of this run have led
         self.failing: dict[str, int] = {}
         self.ended_pages: list[int] = []
         self._collection = collection
@@ -77,10 +78,15 @@ class DeliveryBook:
             self._one_pass.released(page, now)
 
     def moved(self, old: int, new: int, now: float) -> None:
-        """An old address redirects to a page, which delivers what the old one owed."""
+        """An old address redirects to a page, which delivers what the old one owed; for start() once a run."""
         marks = self._marks.item(old)
+        owed = marks & OWED
+        if new in self._started:
+            owed &= ~START
+        elif owed & START:
+            self._started.add(new)
         self._collection.set_marks(old, marks & ~OWED, now)
-        if owed := marks & OWED:
+        if owed:
             self.ask(new, owed, now)
 
     def owed(self, page: int) -> int:
@@ -116,9 +122,10 @@ class DeliveryBook:
         """Return the open delivery of this visit."""
         return self._open.get(token) if isinstance(token, int) else None
 
-    def is_called_back(self, page: int) -> bool:
-        """Whether a callback is at work on the page."""
-        return any(not delivery.returned for delivery in self._of_page.get(page, ()))
+    @property
+    def is_calling_back(self) -> bool:
+        """Whether a callback is at work."""
+        return any(not delivery.returned for delivery in self._open.values())
 
     # -- a delivery begins
 

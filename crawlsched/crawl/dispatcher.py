@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from math import inf
 
 from crawlsched.content.reading import MOST_TEXT_BYTES, Body, Content, compare, is_current, is_quick, read_content
@@ -24,28 +25,22 @@ __all__ = ["Dispatcher"]
 _TRIES = 20
 
 
+@dataclass(eq=False)
 class Dispatcher:
     """How visits begin."""
 
-    def __init__(
-        self,
-        collection: Collection,
-        visits: Visits,
-        probes: Probes,
-        ends: VisitEnds,
-        book: DeliveryBook,
-        starts: Starts,
-        one_pass: OnePass | None,
-    ) -> None:
-        self._ends = ends
-        self._book = book
-        self._starts = starts
-        self._one_pass = one_pass
-        self._collection = collection
-        self._visits = visits
-        self._probes = probes
-        self._recipes = Recipes(collection.settings)
-        self._count = collection.count
+    collection: Collection
+    visits: Visits
+    probes: Probes
+    ends: VisitEnds
+    book: DeliveryBook
+    starts: Starts
+    one_pass: OnePass | None
+
+    def __post_init__(self) -> None:
+        self._recipes = Recipes(self.collection.settings)
+        self._planner, self._count = self.collection.planner, self.collection.count
+        self._pick = self._planner.pick if self.one_pass is None else self.one_pass.pick
 
     def warm_up(self) -> None:
         """Read an empty page: the first reading takes ten times as long as the next, since it loads modules."""
@@ -53,27 +48,19 @@ class Dispatcher:
 
     def next_pages(self, now: float, host_free_at: Callable[[int, float], float]) -> Iterator[tuple[Visit, PageFacts]]:
         """Begin visits of the pages worth most whose hosts may be asked now; each is chosen when it is asked for."""
-        one_pass, planner = self._one_pass, self._collection.planner
         for _ in range(_TRIES):
-            if one_pass is not None and one_pass.is_full:
-                return
-            pick = planner.pick(now, host_free_at)
-            while pick is not None and one_pass is not None and not one_pass.may_go(pick.page):
-                pick = planner.pick(now, host_free_at)
-            if one_pass is not None:
-                one_pass.is_drained = pick is None
-            if pick is None:
+            if (pick := self._pick(now, host_free_at)) is None:
                 return
             if (begun := self._begin(pick.page, pick.reason, now)) is not None:
                 yield begun
 
     def next_start(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, PageFacts] | None:
         """Return the page of the next start request that goes before all others, and begin its visit."""
-        line, planner = self._starts.line, self._collection.planner
+        line, planner = self.starts.line, self._planner
         planner.frontier.advance(now)  # no page is picked meanwhile, and second fetches ask how many are new
         for _ in range(len(line)):
             page = line.popleft()
-            if not self._collection.knows(page) or planner.in_flight(page):
+            if not self.collection.knows(page) or planner.in_flight(page):
                 continue
             if host_free_at(planner.pages.host.item(page), now) > now:
                 line.append(page)
@@ -88,13 +75,13 @@ class Dispatcher:
         if facts is None:
             return None
         try:
-            host = self._collection.planner.pages.host.item(page)
-            visit = self._visits.open(page=page, host=host, url=facts.url, now=now)
+            host = self._planner.pages.host.item(page)
+            visit = self.visits.open(page=page, host=host, url=facts.url, now=now)
         except Exception as error:
-            self._ends.failed(f"The page number {page} cannot be visited", error, now, page=page)
+            self.ends.failed(f"The page number {page} cannot be visited", error, now, page=page)
             return None
-        if self._one_pass is not None:
-            self._one_pass.tried(page)
+        if self.one_pass is not None:
+            self.one_pass.tried(page)
         self._count("crawlsched/dispatched")
         if reason != "value":
             self._count(f"crawlsched/dispatched/{reason}")
@@ -103,67 +90,62 @@ class Dispatcher:
     def _facts_to_send(self, page: int, now: float, reason: str) -> PageFacts | None:
         """Return the facts for a page's request; None if no request goes, as while another thread reads the store."""
         try:
-            if self._collection.is_readable or page in self._collection.facts:
-                facts = self._collection.facts_of(page)
+            if self.collection.is_readable or page in self.collection.facts:
+                facts = self.collection.facts_of(page)
                 return facts if self._has_credentials(facts, now) else None
         except Exception as error:
             if isinstance(error, DamagedRow) or not isinstance(error, StoreError):
-                self._ends.failed(f"The page number {page} cannot be visited", error, now, page=page)
+                self.ends.failed(f"The page number {page} cannot be visited", error, now, page=page)
                 return None
-        self._collection.wait_to_read(page)
-        self._collection.planner.release(page, now)
+        self.collection.wait_to_read(page)
+        self._planner.release(page, now)
         if reason == "start":
-            self._starts.line.append(page)
+            self.starts.line.append(page)
         elif reason == "forced":
-            self._collection.planner.force([page], now)
+            self._planner.force([page], now)
         return None
 
     def _has_credentials(self, facts: PageFacts, now: float) -> bool:
         """Whether a page's request has all that it needs, and was not struck out of the database."""
         if not facts.template_data or LEFT_OUT not in facts.template_data:
             return True
-        self._collection.planner.release(facts.page, now)
-        self._collection.planner.put_off(facts.page, now + DAY, now)
-        self._collection.withheld.note(host_of(facts.url), "credentials", facts.url, now)
+        self._planner.release(facts.page, now)
+        self._planner.put_off(facts.page, now + DAY, now)
+        self.collection.withheld.note(host_of(facts.url), "credentials", facts.url, now)
         self._count("crawlsched/withheld/credentials")
-        if self._one_pass is not None:
-            self._one_pass.passed_over(facts.page)
+        if self.one_pass is not None:
+            self.one_pass.passed_over(facts.page)
         return False
 
     def next_source(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, Source] | None:
         """Return a sitemap that is due, and begin its visit."""
-        collection = self._collection
-        number = collection.sources.next_due(
-            now,
-            lambda source: (
-                collection.shards.of_name(source.host) is not None
-                and host_free_at(collection.hosts.number(source.host), now) <= now
-            ),
-        )
-        if number is None:
+        sources, shards, hosts = self.collection.sources, self.collection.shards, self.collection.hosts
+
+        def may_go(source: Source) -> bool:
+            return shards.of_name(source.host) is not None and host_free_at(hosts.number(source.host), now) <= now
+
+        if (number := sources.next_due(now, may_go)) is None:
             return None
         try:
-            source = self._collection.sources[number]
-            visit = self._visits.open(
-                source=number, host=self._collection.hosts.number(source.host), url=source.url, now=now
-            )
+            source = sources[number]
+            visit = self.visits.open(source=number, host=hosts.number(source.host), url=source.url, now=now)
         except Exception as error:
-            self._ends.failed(f"The source number {number} cannot be polled", error, now, source=number)
+            self.ends.failed(f"The source number {number} cannot be polled", error, now, source=number)
             return None
         self._count("crawlsched/dispatched")
         return visit, source
 
     def next_probe(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, PageFacts] | None:
         """Return what has to be fetched before a visit can be judged, longest asked for first, and begin its visit."""
-        while (probe := self._probes.next_due(now, lambda host: host_free_at(host, now) <= now)) is not None:
-            if not self._collection.knows(probe.page):  # forgotten meanwhile
+        while (probe := self.probes.next_due(now, lambda host: host_free_at(host, now) <= now)) is not None:
+            if not self.collection.knows(probe.page):  # forgotten meanwhile
                 continue
             page = probe.page
             known = self._facts_to_send(page, now, "probe")
             if known is None:
                 continue
             facts = known._replace(url=probe.impossible_url or known.url)
-            visit = self._visits.open(page=page, host=probe.host, url=facts.url, now=now)
+            visit = self.visits.open(page=page, host=probe.host, url=facts.url, now=now)
             visit.probe = probe
             self._count("crawlsched/dispatched")
             self._count("crawlsched/dispatched/probe")
@@ -173,21 +155,21 @@ class Dispatcher:
     def validators(self, visit: Visit) -> tuple[str | None, str | None]:
         """Return the ETag and Last-Modified with which a visit may be made conditional."""
         if visit.source >= 0:
-            source = self._collection.sources[visit.source]
+            source = self.collection.sources[visit.source]
             return source.etag, source.last_modified
-        facts = self._collection.facts_of(visit.page)
+        facts = self.collection.facts_of(visit.page)
         recipe = self._recipes.of(facts.url, meant_for(facts.template_data))
         # An undelivered change and the second fetch of a probe must come back as content, and so must a page that has
         # another recipe now.
         if facts.pending_fingerprint is not None or facts.fingerprint is None or visit.probe is not None:
             return None, None
-        if self._book.wants_content(visit.page) or not is_current(facts.recipe, recipe):
+        if self.book.wants_content(visit.page) or not is_current(facts.recipe, recipe):
             return None, None
-        return self._collection.validators.to_send(visit.host, facts.etag, facts.last_modified)
+        return self.collection.validators.to_send(visit.host, facts.etag, facts.last_modified)
 
     def is_asked_for(self, visit: Visit) -> bool:
         """Whether the spider itself asked for this visit in this run, and it is no later one of the same page."""
-        pages = self._collection.planner.pages
+        pages = self._planner.pages
         return pages.crawled_at.item(visit.page) == -inf or bool(pages.marks.item(visit.page) & START)
 
     def reading(self, visit: Visit, body: Body, meant: object) -> tuple[Callable[[], Content], bool]:
@@ -196,7 +178,7 @@ class Dispatcher:
         most = MOST_TEXT_BYTES
         if body.encoding is not None and len(body.body) > most and recipe.method != "raw_bytes":
             body = body._replace(body=body.body[:most])
-        facts = self._collection.facts_of(visit.page) if self._collection.knows(visit.page) else None
+        facts = self.collection.facts_of(visit.page) if self.collection.knows(visit.page) else None
         before, given = None, b""
         if facts is not None and is_current(facts.recipe, recipe):
             before, given = facts.pending_fingerprint or facts.fingerprint, facts.block_sketch
@@ -206,7 +188,7 @@ class Dispatcher:
             # With the URL of the page that may have been replaced, so that the two can be compared.
             body, recipe = body._replace(url=visit.probe.first.url), self._recipes.of(visit.probe.first.url, meant)
             before, given = None, b""
-        text_bytes = self._collection.settings.kept_text_bytes
+        text_bytes = self.collection.settings.kept_text_bytes
         first = None if visit.probe is None else visit.probe.first
 
         def read() -> Content:

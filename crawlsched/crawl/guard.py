@@ -64,7 +64,7 @@ class Guard:
         expected = isinstance(error, CrawlschedError)
         if before is None:
             logger.error(
-                "%s failed and is tried again: %s",
+                "%s failed: %s",
                 _capital(name),
                 in_words(error),
                 exc_info=None if expected else error,

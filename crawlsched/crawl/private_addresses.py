@@ -31,16 +31,9 @@ def is_private(address: str, allowed: Iterable[IPv4Network | IPv6Network] = ()) 
         found = ip_address(address.strip("[]").partition("%")[0])
     except ValueError:
         return False
-    inner = _inner(found)
+    inner = IPv4Address(int(found) & 0xFFFFFFFF) if found in _NAT64 else found
+    if isinstance(inner, IPv6Address):
+        inner = inner.ipv4_mapped or inner.sixtofour or inner
     return not inner.is_global and not any(
         one.version == network.version and one in network for network in allowed for one in (found, inner)
     )
-
-
-def _inner(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
-    """Return the IPv4 address inside an IPv6 one, if there is one."""
-    if isinstance(address, IPv4Address):
-        return address
-    if address in _NAT64:
-        return IPv4Address(int(address) & 0xFFFFFFFF)
-    return address.ipv4_mapped or address.sixtofour or address

@@ -58,6 +58,7 @@ class Probe:
     impossible_url: str | None = None  # of the page that cannot exist, if that is what is fetched
 
 
+@dataclass(eq=False)
 class Probes:
     """The probes that wait for a slot, and the choice of what is probed.
 
@@ -72,23 +73,15 @@ class Probes:
     them only confirm noise. Only visits of pages that were seen before are counted.
     """
 
-    def __init__(
-        self,
-        rng: Random,
-        makes_first_copies: Callable[[], bool],
-        *,
-        enabled: bool = True,
-        has_room: Callable[[int], bool] | None = None,
-    ) -> None:
-        self._rng = rng
-        self._has_room = has_room or (lambda host: True)
-        self._makes_first_copies = makes_first_copies
-        self._enabled = enabled
+    rng: Random
+    makes_first_copies: Callable[[], bool]
+    enabled: bool = True
+    has_room: Callable[[int], bool] = lambda host: True
+
+    def __post_init__(self) -> None:
         self._waiting: deque[Probe] = deque()
         self._not_again: set[int] = set()
-        self._n_visits = 0
-        self._n_again = 0
-        self.n_asked = 0
+        self._n_visits = self._n_again = self.n_asked = 0
 
     def __iter__(self) -> Iterator[Probe]:
         """The probes that wait, the oldest first."""
@@ -106,9 +99,9 @@ class Probes:
     @property
     def _have_turn(self) -> bool:
         """Whether second fetches have room, and are worth as much as what goes out now."""
-        if not self._enabled or len(self._waiting) >= _MOST_WAITING:
+        if not self.enabled or len(self._waiting) >= _MOST_WAITING:
             return False
-        if self._n_visits >= _ENOUGH_VISITS or not self._makes_first_copies():
+        if self._n_visits >= _ENOUGH_VISITS or not self.makes_first_copies():
             return True
         return self.n_asked < min(self._n_again, _BESIDE_FIRST_COPIES)
 
@@ -126,7 +119,7 @@ class Probes:
         if page in self._not_again:
             self._not_again.discard(page)
             return False
-        return self._has_room(host)
+        return self.has_room(host)
 
     def confirms_return(self, noise: TemplateNoise | None) -> bool:
         """Decide whether a page that shows former content again needs a second fetch.
@@ -134,7 +127,7 @@ class Probes:
         After n confirmed pages of a template in a row (five or more), only the share 5/(n + 1) is asked.
         """
         n = 0 if noise is None else noise.n_returns
-        return self._rng.random() * (n + 1) < _RETURNS
+        return self.rng.random() * (n + 1) < _RETURNS
 
     def knows(self, noise: TemplateNoise | None, *, announced: bool = False) -> bool:
         """Whether a change needs no second fetch: by what is known of a template, or after an announcement."""
@@ -144,17 +137,17 @@ class Probes:
 
     def is_wanted(self, host: int, finding: Finding, noise: TemplateNoise) -> bool:
         """Decide whether a visit that has been judged is worth a second fetch."""
-        if not self._have_turn or not self._has_room(host):
+        if not self._have_turn or not self.has_room(host):
             return False
         if finding.reason == "noise" and finding.is_suspect:
             return 2 * self.n_asked < _AT_LEAST_OF_ALL + SHARE_AGAIN * self._n_again
         if self.n_asked >= _AT_LEAST + _SHARE * self._n_again:
             return False
         if finding.is_news:
-            return noise.n_quiet < _QUIET_PROBES or self._rng.random() * (noise.n_quiet + 2) < 1.0
+            return noise.n_quiet < _QUIET_PROBES or self.rng.random() * (noise.n_quiet + 2) < 1.0
         if finding.reason == "noise":
             share = _SHARE_OF_NOISE if noise.n_probes >= _CONFIRMED else _SHARE_UNTIL_CONFIRMED
-            return self._rng.random() < share
+            return self.rng.random() < share
         return False
 
     def ask(self, probe: Probe) -> None:
@@ -165,26 +158,23 @@ class Probes:
     def next_due(self, now: float, is_free: Callable[[int], bool]) -> Probe | None:
         """Take out the probe that has waited longest among those whose host may be asked now, for `APART` at least."""
         for number, probe in enumerate(self._waiting):
-            may_go = probe.is_urgent or now - probe.asked_at >= APART
-            if may_go and is_free(probe.host) and (probe.is_held or self._has_room(probe.host)):
+            is_time = probe.is_urgent or now - probe.asked_at >= APART
+            if is_time and is_free(probe.host) and self._may_go(probe):
                 del self._waiting[number]
                 return probe
         return None
 
-    def leave(self, is_meant: Callable[[int], bool]) -> list[Probe]:
-        """Give up the probes of some hosts, whether or not their pages will be probed again."""
-        left = [probe for probe in self._waiting if is_meant(probe.host)]
+    def leave(self, is_meant: Callable[[Probe], bool]) -> list[Probe]:
+        """Take out some probes, whether or not their pages will be probed again."""
+        left = [probe for probe in self._waiting if is_meant(probe)]
         self._waiting = deque(probe for probe in self._waiting if probe not in left)
         return left
 
     def give_up(self, asked_before: float) -> list[Probe]:
         """Take out the probes that have waited since before this time, or whose slots pages need more."""
-        old = [
-            probe
-            for probe in self._waiting
-            if probe.asked_at < asked_before or not (probe.is_held or self._has_room(probe.host))
-        ]
-        for probe in old:
-            self._waiting.remove(probe)
-            self._not_again.add(probe.page)
+        old = self.leave(lambda probe: probe.asked_at < asked_before or not self._may_go(probe))
+        self._not_again.update(probe.page for probe in old)
         return old
+
+    def _may_go(self, probe: Probe) -> bool:
+        return probe.is_held or self.has_room(probe.host)

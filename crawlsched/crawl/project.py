@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from string import Formatter
 from typing import Any
 
 from crawlsched.exceptions import SettingError
@@ -47,15 +46,13 @@ def named_collection(collection: str, name: str, arguments: Mapping[str, Any]) -
     SettingError
         If it names an argument that the spider does not have.
     """
-    values = {**arguments, "name": name}
+    values = {**{field: value for field, value in arguments.items() if value is not None}, "name": name}
     try:
-        wanted = [field for _, field, _, _ in Formatter().parse(collection) if field is not None]
-    except ValueError as error:
-        raise SettingError(f"CRAWLSCHED_COLLECTION is {collection!r}, and its braces do not close: {error}.") from error
-    for field in wanted:
-        if not field.isidentifier() or values.get(field) is None:
-            raise SettingError(
-                f"CRAWLSCHED_COLLECTION is {collection!r}, but the spider {name!r} has no argument {field!r}; give it "
-                f"with -a {field}=VALUE, or set a default in the spider's class."
-            )
-    return collection.format_map({field: str(values[field]) for field in wanted})
+        return collection.format_map(values)
+    except KeyError as field:
+        raise SettingError(
+            f"CRAWLSCHED_COLLECTION is {collection!r}, but the spider {name!r} has no argument {field}; give it with "
+            f"-a {field.args[0]}=VALUE, or set a default in the spider's class."
+        ) from None
+    except (AttributeError, TypeError, ValueError) as error:
+        raise SettingError(f"CRAWLSCHED_COLLECTION is {collection!r}, which cannot be filled in: {error}.") from error

@@ -264,7 +264,7 @@ class Refresher:
             if visit.page >= 0:
                 self.planner.release(visit.page, now)
         # The content of these pages was not kept; the next crawl finds it again.
-        for probe in self.probes.leave(lambda host: host in hosts):
+        for probe in self.probes.leave(lambda probe: probe.host in hosts):
             if self.collection.knows(probe.page):
                 self.planner.release(probe.page, now)
         if shard is not None:
@@ -334,11 +334,10 @@ class Refresher:
 
     def others_may_go(self, now: float) -> bool:
         """Whether the pages that wait for the first start requests may go."""
-        return self.starts.look(
-            now,
-            lambda page: self.planner.in_flight(page) or self.book.is_called_back(page),
-            bool(self.book.n_untracked) or self.has_requests(),
-        )
+        if self.starts.is_over:
+            return True
+        is_busy = any(visit.page >= 0 for visit in self.visits) or self.book.is_calling_back
+        return self.starts.look(now, is_busy or bool(self.book.n_untracked) or self.has_requests())
 
     def is_quiet(self) -> bool:
         """Whether start(), and all pages and requests that this run has asked for, have ended."""

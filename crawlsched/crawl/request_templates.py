@@ -25,7 +25,6 @@ __all__ = [
     "handed",
     "has_credentials",
     "meta_of",
-    "named",
     "request_digest",
     "template_of",
     "without_credentials",
@@ -63,20 +62,7 @@ _ADDED_WHEN_SENT = frozenset(
     }
 )
 # Default values of a request, which need not be written down.
-_PLAIN_REQUEST: dict[str, Any] = {
-    "callback": None,
-    "errback": None,
-    "method": "GET",
-    "headers": {},
-    "cookies": {},
-    "cb_kwargs": {},
-    "meta": {},
-    "flags": [],
-    "encoding": "utf-8",
-    "dont_filter": False,
-    "priority": 0,
-}
-
+_PLAIN_REQUEST = Request("data:,").to_dict()
 
 # URLs that Scrapy would leave as they are.
 _needs_no_escaping = re.compile(
@@ -114,11 +100,6 @@ def request_digest(data: Mapping[str, Any] | None) -> int:
 def handed(digest: int) -> int:
     """Return the part of a digest for `meta` and `cb_kwargs`: the data that the callback gets beside the page."""
     return digest >> _OTHERS
-
-
-def named(digest: int) -> int:
-    """Return the part of a digest that stands for callback, headers, cookies and all else that links have in common."""
-    return digest & (1 << _OTHERS) - 1
 
 
 def _bits(value: Any, n: int) -> int:

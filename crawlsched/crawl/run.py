@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from math import inf
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from crawlsched.pages import FREE, MOVED
 from crawlsched.pages.marks import TRIED
-from crawlsched.planner import Planner
+from crawlsched.planner import Pick, Planner
 
 __all__ = ["OnePass", "Starts"]
 
@@ -20,6 +21,7 @@ _LOOKED_THROUGH = 0.2
 _FORCED_AT_ONCE = 1_000
 
 
+@dataclass(eq=False)
 class OnePass:
     """Knows which pages were tried in this run, and whether any is left; it ends after `most` visits at the latest.
 
@@ -38,74 +40,70 @@ class OnePass:
     True
     """
 
-    def __init__(
-        self,
-        planner: Planner,
-        most: int | None,
-        failing_since: Callable[[float], list[int]] = lambda time: [],
-        patience: float = 300.0,
-    ) -> None:
-        self._patience = patience
-        self._planner = planner
-        self._failing_since = failing_since
-        self._most = most
-        self._n = 0
-        self._n_released = 0
+    planner: Planner
+    most: int | None
+    failing_since: Callable[[float], list[int]] = lambda time: []
+    patience: float = 300.0
+    #: Whether the planner had no page to give at the last call.
+    is_drained: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        self._n = self._n_released = 0
         self._held: set[int] = set()
         # How many pages, visits and releases there were when it last ran out of pages.
         self._over_at: tuple[int, int, int] | None = None
         self._looked_at = -np.inf
-        #: Whether the planner had no page to give at the last call.
-        self.is_drained = False
 
-    def may_go(self, page: int) -> bool:
-        """Whether a picked page has not had its visit in this run yet; if it has, it is put aside."""
-        if not self._planner.pages.marks.item(page) & TRIED:
-            return True
-        self._planner.hold(page)
-        self._held.add(page)
-        return False
+    def pick(self, now: float, host_free_at: Callable[[int, float], float]) -> Pick | None:
+        """Return the page to crawl now, None if none may go; those that had their visit in this run are put aside."""
+        if self.is_full:
+            return None
+        while (pick := self.planner.pick(now, host_free_at)) and self.planner.pages.marks.item(pick.page) & TRIED:
+            self.planner.hold(pick.page)
+            self._held.add(pick.page)
+        self.is_drained = pick is None
+        return pick
 
     def tried(self, page: int) -> None:
         """A page is visited."""
-        self._planner.pages.marks[page] |= np.uint16(TRIED)
+        self.planner.pages.marks[page] |= np.uint16(TRIED)
         self._n += 1
 
     def taken_back(self, page: int) -> None:
         """No request was sent for a page that was to be visited."""
-        self._planner.pages.marks[page] &= ~np.uint16(TRIED)
+        self.planner.pages.marks[page] &= ~np.uint16(TRIED)
         self._n -= 1
         self._n_released += 1
 
     def tried_since(self, since: float) -> None:
         """Another process had these shards: pages crawled from then on were tried in this pass."""
-        pages = self._planner.pages
+        pages = self.planner.pages
         pages.marks[: pages.n][pages.crawled_at[: pages.n] >= since] |= np.uint16(TRIED)
 
     def passed_over(self, page: int) -> None:
         """A page cannot be visited in this run, unless it is released."""
-        self._planner.pages.marks[page] |= np.uint16(TRIED)
+        self.planner.pages.marks[page] |= np.uint16(TRIED)
 
     def released(self, page: int, now: float) -> None:
         """A page that was tried has news: it may go once more."""
         self._n_released += 1
         if page in self._held:
             self._held.discard(page)
-            self._planner.release(page, now)
+            self.planner.release(page, now)
 
     @property
     def is_full(self) -> bool:
         """Whether the number of visits is reached."""
-        return self._most is not None and self._n >= self._most
+        return self.most is not None and self._n >= self.most
 
     def left(self, now: float) -> NDArray[np.intp]:
         """Return the pages that were not tried and may be; O(n)."""
-        pages = self._planner.pages
+        pages = self.planner.pages
         every = slice(0, pages.n)
         state = pages.state[every]
         is_left = (state != FREE) & (state != MOVED) & (pages.marks[every] & TRIED == 0)
-        is_left &= pages.crawled_at[every] + self._planner.intervals.shortest(np.arange(pages.n)) <= now
-        if failing := self._failing_since(now - self._patience):
+        is_left &= pages.crawled_at[every] + self.planner.intervals.shortest(np.arange(pages.n)) <= now
+        if failing := self.failing_since(now - self.patience):
             is_left &= ~np.isin(pages.host[every], failing)
         return np.flatnonzero(is_left)
 
@@ -113,7 +111,7 @@ class OnePass:
         """Whether there is no page left to try; those that back off are tried when no other is left."""
         if self.is_full:
             return True
-        known = (self._planner.pages.n, self._n, self._n_released)
+        known = (self.planner.pages.n, self._n, self._n_released)
         if known == self._over_at:
             return True
         if now - self._looked_at < _LOOKED_THROUGH:
@@ -123,7 +121,7 @@ class OnePass:
         if not left.size:
             self._over_at = known
         if left.size and self.is_drained:
-            self._planner.force(left[:_FORCED_AT_ONCE], now)
+            self.planner.force(left[:_FORCED_AT_ONCE], now)
         return not left.size
 
 
@@ -131,6 +129,7 @@ class OnePass:
 _LONGEST_WAIT = 60.0
 
 
+@dataclass(eq=False)
 class Starts:
     """What goes first in a run: known pages wait for the `first` start requests, and for all that are no pages.
 
@@ -145,34 +144,28 @@ class Starts:
     (deque([7]), False)
     """
 
-    def __init__(self, first: int) -> None:
-        self._first = first
-        self._until = inf
-        self._n = 0
-        self._pages: set[int] = set()
-        self.line: deque[int] = deque()
-        self.has_ended = False
-        self.is_over = first == 0
+    first: int
+    line: deque[int] = field(default_factory=deque, init=False)
+    has_ended: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        self.is_over = self.first == 0
+        self._until, self._n = inf, 0
 
     def begin(self, now: float, bandwidth: float) -> None:
         """The slots begin."""
-        self._until = now + max(_LONGEST_WAIT, self._first / bandwidth)
+        self._until = now + max(_LONGEST_WAIT, self.first / bandwidth)
 
     def asked(self, page: int = -1) -> None:
         """start() made a request, for a page or for none (-1); the first of them go first."""
         self._n += 1
-        if not self.is_over and self._n <= self._first and page >= 0 and page not in self._pages:
-            self._pages.add(page)
+        if not self.is_over and self._n <= self.first and page >= 0:
             self.line.append(page)
 
-    def look(self, now: float, is_under_way: Callable[[int], bool], has_untracked: bool) -> bool:
-        """Look whether all that goes first has ended; return whether the others may go now."""
-        if self.is_over:
-            return True
-        self._pages = {page for page in self._pages if page in self.line or is_under_way(page)}
-        is_through = self.has_ended or self._n >= self._first
-        if now >= self._until or (is_through and not (self._pages or has_untracked)):
+    def look(self, now: float, is_busy: bool) -> bool:
+        """Look whether all that goes first has ended (`is_busy`: something goes on); return whether others may go."""
+        is_through = self.has_ended or self._n >= self.first
+        if now >= self._until or (is_through and not (self.line or is_busy)):
             self.is_over = True
-            self._pages = set()
             self.line.clear()
         return self.is_over

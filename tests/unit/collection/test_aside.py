@@ -27,4 +27,4 @@ def test_what_runs_aside_is_followed_here_and_ends_nothing_by_failing(caplog: py
     assert [thread is threading.current_thread() for thread in threads] == [False, True]
     assert done == ["again", 2]
     assert not aside.is_busy_with("waiting")
-    assert "Dividing failed and is tried again: ZeroDivisionError (" in caplog.text
+    assert "Dividing failed: ZeroDivisionError (" in caplog.text

@@ -21,5 +21,5 @@ def test_a_collection_may_have_arguments_in_its_name() -> None:
     assert named_collection("{name}-{tag}", "quotes", {"tag": "love", "name": "other"}) == "quotes-love"
     with pytest.raises(SettingError, match="has no argument 'tag'; give it with -a tag=VALUE"):
         named_collection("{name}-{tag}", "quotes", {})
-    with pytest.raises(SettingError, match="its braces do not close"):
+    with pytest.raises(SettingError, match="cannot be filled in: expected"):
         named_collection("{name", "quotes", {})

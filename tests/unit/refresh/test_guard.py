@@ -47,7 +47,7 @@ def test_an_exception_is_said_counted_and_survived(error: Exception, caplog: pyt
     assert guard.run("the flush", lambda: None)
     assert counted == ["crawlsched/failures"] * 2
     assert [record.getMessage().split(":")[0] for record in caplog.records] == [
-        "The flush failed and is tried again",
+        "The flush failed",
         "The flush works again after 2 failures.",
     ]
 

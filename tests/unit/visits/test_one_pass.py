@@ -19,11 +19,7 @@ def _pass(n: int, **parameters: float) -> tuple[Planner, OnePass]:
 
 def _go(planner: Planner, one_pass: OnePass, now: float) -> int | None:
     """Visit the best page that may go, as a slot does."""
-    pick = planner.pick(now, _free)
-    while pick is not None and not one_pass.may_go(pick.page):
-        pick = planner.pick(now, _free)
-    one_pass.is_drained = pick is None
-    if pick is None:
+    if (pick := one_pass.pick(now, _free)) is None:
         return None
     one_pass.tried(pick.page)
     planner.crawled(pick.page, now, None)
@@ -79,5 +75,5 @@ def test_nobody_waits_for_who_goes_first_longer_than_sixty_seconds_or_a_hundred_
         starts = Starts(100)
         starts.begin(0.0, bandwidth)
         starts.asked(page=1)
-        assert [starts.look(now, lambda page: False, False) for now in (until - 1.0, until)] == [False, True]
+        assert [starts.look(now, False) for now in (until - 1.0, until)] == [False, True]
         assert not starts.line
