@@ -1,18 +1,18 @@
-"""What can go wrong, as a tree.
+"""The errors of crawlsched, as a tree.
 
 ::
 
     CrawlschedError
       + SettingError (ValueError)           a CRAWLSCHED_* setting is wrong
       + UnknownPage (LookupError)           a URL that is not in the store
-      + NotThePage                          for callbacks: this response is not the page it should be
+      + NotThePage                          raised by callbacks: the response is not the page it should be
       + StoreError (RuntimeError)           the database cannot be used
           + SchemaOutOfDate                 it is behind, ahead, or not ours
-          + DamagedRow                      one row of it is damaged; all others can be used
+          + DamagedRow                      one of its rows is damaged; all others can be used
           + DatabaseReplaced                the file was deleted or replaced while it was in use
           + CollectionInUse                 another running process owns the collection
 
-Every message is one sentence that names what was wrong, its value, what is allowed, and what to do.
+Every message is one sentence that names the fault, the wrong value, what is allowed, and what to do.
 """
 
 import os
@@ -46,7 +46,8 @@ class SettingError(CrawlschedError, ValueError):
 def require_posix() -> None:
     """Refuse systems without POSIX processes. Each entry point calls this.
 
-    Signal 0 asks whether the owner of a collection still runs; on Windows it would interrupt that process.
+    crawlsched sends signal 0 to check whether the owner of a collection still runs; on Windows it would interrupt that
+    process.
     """
     if os.name != "posix":
         raise CrawlschedError(
@@ -56,7 +57,7 @@ def require_posix() -> None:
 
 
 def require_aiohttp(what: str) -> None:
-    """Refuse to serve HTTP where aiohttp is not installed."""
+    """Refuse to serve HTTP if aiohttp is not installed."""
     if find_spec("aiohttp") is None:
         raise CrawlschedError(f"{what} needs aiohttp, which is not installed here: pip install 'crawlsched[web]'.")
 
@@ -64,7 +65,7 @@ def require_aiohttp(what: str) -> None:
 class NotThePage(CrawlschedError):
     """Raised by a spider's callback: the response is not the page it should be (a session ended, a captcha, a teaser).
 
-    Nothing counts as seen or delivered then, and the page is tried again later.
+    Then the visit does not count as seen or delivered, and the page is tried again later.
 
     Examples
     --------
@@ -85,7 +86,7 @@ class UnknownPage(CrawlschedError, LookupError):
 
 
 class StoreError(CrawlschedError, RuntimeError):
-    """The database cannot be used as it is; nothing in it was changed."""
+    """The database cannot be used, and was not changed."""
 
 
 class SchemaOutOfDate(StoreError):
@@ -93,15 +94,15 @@ class SchemaOutOfDate(StoreError):
 
 
 class DamagedRow(StoreError):
-    """A row of the database is damaged: its page or other subject is left alone, and everything else goes on."""
+    """A row of the database is damaged: it is left out, and the other rows are used."""
 
 
 class DatabaseReplaced(StoreError):
-    """The file is no longer the one that was opened: it was deleted, or another one stands in its place."""
+    """The file is no longer the one that was opened: it was deleted, or replaced by another one."""
 
 
 class CollectionInUse(StoreError):
-    """Another running process owns this collection; the end of `owner` makes it free (None: waiting does not help)."""
+    """Another running process owns this collection until `owner` ends (None: waiting does not help)."""
 
     def __init__(self, message: str, owner: str | None = None) -> None:
         super().__init__(message)

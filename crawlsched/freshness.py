@@ -1,4 +1,4 @@
-"""Freshness: the share of time during which copies equal their pages, and the share of a sample that is fresh now."""
+"""Freshness: the share of time in which copies equal their pages, and the share of a sample that is fresh now."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["estimated", "expected_freshness", "page_freshness"]
 
 
 def expected_freshness(rates: ArrayLike, change_rate: ArrayLike, importance: ArrayLike = 1.0) -> float:
-    """Give the expected freshness of a collection whose pages are crawled at even intervals.
+    """Return the expected freshness of a collection whose pages are crawled at even intervals.
 
     Parameters
     ----------
@@ -21,7 +21,7 @@ def expected_freshness(rates: ArrayLike, change_rate: ArrayLike, importance: Arr
     Returns
     -------
     float
-        Mean over the pages, weighted by importance, of the share of time during which the copy is fresh; 0 to 1.
+        The share of time in which the copy is fresh, as a mean over the pages, weighted by importance; 0 to 1.
 
     Notes
     -----
@@ -51,14 +51,14 @@ def expected_freshness(rates: ArrayLike, change_rate: ArrayLike, importance: Arr
         ) from None
     largest = float(weight.max(initial=0.0))
     if largest == 0.0:
-        raise ValueError("importance is 0 for every page; at least one page must matter.")
+        raise ValueError("importance is 0 for every page; at least one must be above 0.")
     # Divided by the largest first, so that sums of huge weights stay finite.
     share = weight / largest
     return float(np.sum(share * fresh) / np.sum(share))
 
 
 def page_freshness(rates: ArrayLike, change_rate: ArrayLike) -> NDArray[np.float64]:
-    """Give the share of time during which the copy of each page is fresh, when it is crawled at even intervals.
+    """Return the share of time in which the copy of each page is fresh, if it is crawled at even intervals.
 
     It is (ρ/Δ) (1 - exp(-Δ/ρ)) with ρ the rate and Δ the change rate: 0 for a page that is never crawled, and 1 for a
     page that never changes, crawled or not.
@@ -101,7 +101,7 @@ def _checked(name: str, value: ArrayLike) -> NDArray[np.float64]:
 
 
 def estimated(fresh: FloatArray, importance: FloatArray, n_all: float) -> tuple[float, float] | tuple[None, None]:
-    """Return the share of the importance that is fresh and its error, from an even sample of `n_all` pages.
+    """Return the expected freshness and its error, from an even sample of `n_all` pages.
 
     Both are None without importance. The error is that of a ratio of means (Cochran, Sampling Techniques, section 6.4).
 

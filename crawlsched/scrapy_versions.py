@@ -1,8 +1,8 @@
-"""Where releases of Scrapy differ, and which undocumented parts of Scrapy are used.
+"""Differences between releases of Scrapy, and the undocumented parts of Scrapy that crawlsched uses.
 
-Each entry names the release that makes it superfluous: when that is the oldest one supported, it is deleted. An
-undocumented part serves a nicety; where it is missing or has another shape, the crawl goes on without it and logs that
-once.
+Each entry names the release that makes it superfluous: when that is the oldest one supported, the entry is deleted. Any
+feature that needs an undocumented part is optional: if the part is missing or has another shape, the crawl goes on
+without the feature, and logs that once.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
-# A larger count of seconds is since 1970, and not since the start of the machine.
+# A larger number of seconds counts from 1970, and not from the start of the machine.
 _SINCE_1970 = 1e9
 
 # -- timers and threads: Scrapy 2.14, and 2.15 for `run_in_thread`
@@ -62,7 +62,7 @@ async def run_in_thread(function: Callable[_P, _T], *arguments: _P.args, **named
     return await maybe_deferred_to_future(deferToThread(function, *arguments, **named))
 
 
-# -- errors of a download: Scrapy 2.15 has its own, Twisted's went through before
+# -- errors of a download: Scrapy 2.15 has its own; before they were Twisted's
 
 if not TYPE_CHECKING and not hasattr(scrapy.exceptions, "CannotResolveHostError"):
     from twisted.internet.defer import CancelledError as DownloadCancelledError
@@ -73,7 +73,7 @@ else:
 
 
 def was_cut_off_here(error: Exception) -> bool:
-    """Whether an answer came, and somebody here wanted no more of it."""
+    """Whether a response came, but this side stopped its download."""
     return isinstance(error, DownloadCancelledError | StopDownload)
 
 
@@ -102,14 +102,14 @@ async def download_by(handlers: Any, request: Request, crawler: Crawler) -> Resp
     return await maybe_deferred_to_future(handlers.download_request(request, crawler.spider))
 
 
-# -- robots.txt: Scrapy 2.18 says what it has parsed
+# -- robots.txt: Scrapy 2.18 sends a signal when it has parsed one
 
 ROBOTS_PARSED: object = getattr(signals, "robots_parsed", None) or object()
 _SAYS_WHAT_IT_PARSED = hasattr(signals, "robots_parsed")
 
 
 def robots_downloaded(crawler: Crawler, request: Request, response: Response) -> None:
-    """Send `ROBOTS_PARSED` of a robots.txt that passes the middlewares, where Scrapy does not."""
+    """Send `ROBOTS_PARSED` for a robots.txt that passes the middlewares, if Scrapy does not send it."""
     if not _SAYS_WHAT_IT_PARSED:
         parser = load_object(crawler.settings["ROBOTSTXT_PARSER"]).from_crawler(crawler, response.body)
         crawler.signals.send_catch_log(ROBOTS_PARSED, robotparser=parser, request=request)
@@ -121,14 +121,14 @@ def is_forbidden_by_robots(error: Exception) -> bool:
 
 
 def take_exception_back(crawler: Crawler, error: Exception) -> None:
-    """Take back Scrapy's count of an exception that was none of the spider's requests."""
+    """Undo Scrapy's count of an exception that did not come from a request of the spider."""
     assert crawler.stats is not None
     for name in ("exception_count", f"exception_type_count/{global_object_name(type(error))}"):
         if crawler.stats.get_value(f"downloader/{name}"):
             crawler.stats.inc_value(f"downloader/{name}", -1)
 
 
-# -- what Scrapy does not document
+# -- undocumented parts of Scrapy
 
 
 def _nicety(lost: str, without: Any = None) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
@@ -151,10 +151,10 @@ def _nicety(lost: str, without: Any = None) -> Callable[[Callable[_P, _T]], Call
 
 
 class DownloadSlot(NamedTuple):
-    """What Scrapy's downloader keeps of a host.
+    """The state of a host in Scrapy's downloader.
 
-    How many requests it may have, with the one that waits for its delay; the least seconds between two, and how many of
-    them are left; whether there is room for another.
+    It has the most requests at once, counting one that waits for its delay; the least seconds between two requests, and
+    how many of these are left; and whether there is room for another request.
     """
 
     concurrency: int
@@ -174,7 +174,7 @@ def download_slot(crawler: Crawler, name: str) -> DownloadSlot | None:
     # Scrapy 2.19 has `jitter`, a share of the delay, and the monotonic clock.
     jitter = slot.jitter if hasattr(slot, "jitter") else 0.5 * slot.randomize_delay
     least_delay = max(0.0, slot.delay * (1.0 - jitter))
-    # Scrapy draws the delay, again each time that it looks: only what waits in its queue goes when the draw is over.
+    # Scrapy draws a new delay each time that it checks. Only a request in its queue goes when the drawn delay is over.
     clock = time.time if slot.lastseen > _SINCE_1970 else time.monotonic
     left = slot.lastseen + least_delay - clock()
     return DownloadSlot(slot.concurrency + 1, least_delay, left, bool(slot.queue))
@@ -186,12 +186,12 @@ def _slot_name(crawler: Crawler, request: Request) -> str | None:
 
 
 def slot_name(crawler: Crawler, request: Request) -> str:
-    """Return the name of the download slot that a request goes to."""
+    """Return the name of a request's download slot."""
     return _slot_name(crawler, request) or urlparse_cached(request).hostname or ""
 
 
 def dupefilter_of(scheduler: Any) -> Any:
-    """Return the filter of a scheduler; None if it has none, as one of the project's own may not."""
+    """Return the filter of a scheduler; None if it has none: a project's own scheduler may lack one."""
     return getattr(scheduler, "df", None)
 
 
@@ -204,7 +204,7 @@ def is_closing(crawler: Crawler) -> bool:
 
 @_nicety("redirects and retries wait for the engine's heartbeat")
 def wake(crawler: Crawler) -> None:
-    """Let the engine ask the scheduler for requests; `engine.crawl` would announce one a second time."""
+    """Let the engine ask the scheduler for requests; `engine.crawl` would send `request_scheduled` again."""
     slot: Any = crawler.engine._slot
     if slot is not None:
         slot.nextcall.schedule()
@@ -212,7 +212,7 @@ def wake(crawler: Crawler) -> None:
 
 @_nicety("requests pass the slots, and no second gate before the network")
 def download_handlers(crawler: Crawler) -> Any:
-    """Return what Scrapy's downloader gives its requests to."""
+    """Return the object to which Scrapy's downloader gives its requests."""
     return crawler.engine.downloader.handlers
 
 
@@ -226,16 +226,16 @@ def stand_before_handlers(crawler: Crawler, make: Callable[[Any], _T]) -> _T | N
 
 @_nicety("a request may be sent again by itself on a connection that the server had closed")
 def switch_off_retries(handlers: Any, scheme: str) -> None:
-    """Keep the pool of Scrapy's handler from repeating requests that the crawl does not know of."""
-    pool: Any = getattr(handlers._handlers.get(scheme), "_pool", None)  # other handlers than Twisted's have none
+    """Keep the pool of Scrapy's handler from repeating requests without the crawl's knowledge."""
+    pool: Any = getattr(handlers._handlers.get(scheme), "_pool", None)  # only Twisted's handlers have one
     if getattr(pool, "retryAutomatically", False):
         pool.retryAutomatically = False
 
 
 @_nicety("Sitemap lines and Crawl-delay of robots.txt are not read", ([], None))
 def robots_facts(parser: Any, user_agent: str) -> tuple[list[str], float | None]:
-    """Return the Sitemap lines of a parsed robots.txt, and the seconds between two requests that it asks for."""
-    inner = getattr(parser, "rp", None)  # Scrapy's parsers hold those of libraries, whose interface is wider
+    """Return the Sitemap lines of a parsed robots.txt, and its Crawl-delay in seconds."""
+    inner = getattr(parser, "rp", None)  # Scrapy's parsers wrap those of libraries, which have more methods
     sitemaps = getattr(inner, "sitemaps", None) or getattr(inner, "site_maps", None) or ()
     ask = getattr(parser, "crawl_delay", None) or getattr(inner, "crawl_delay", None)  # Scrapy 2.18 has the first
     found = sitemaps() if callable(sitemaps) else sitemaps

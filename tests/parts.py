@@ -85,9 +85,8 @@ def close(refresher: Refresher) -> None:
 
 def asked(url: str, found_on: int = -1, **request: Any) -> PageRequest:
     """Return the request for a page, yielded by the callback of a page if there is one."""
-    return PageRequest(
-        url, name_of(url), host_of(url), RequestTemplate(request) if request else None, None, {}, False, found_on
-    )
+    page = FoundPage(url, name_of(url), host_of(url), None, RequestTemplate(request) if request else None)
+    return PageRequest(page, False, found_on=found_on)
 
 
 def ask(refresher: Refresher, url: str, found_on: int = -1, **request: Any) -> AdmissionResult:

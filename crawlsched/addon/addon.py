@@ -31,7 +31,8 @@ __all__ = ["Addon"]
 
 logger = logging.getLogger(__name__)
 
-# Nearest to the engine: it sees decoded bodies after redirects and retries, and what every other middleware refused.
+# Nearest to the engine: it sees decoded bodies after redirects and retries, and requests that other middlewares
+# refused.
 _NEAREST = 25
 _SCRAPYS_OWN = (
     # Scrapy's limit of 16 would leave slots unused as soon as one host is slow; what remains bounds the memory.
@@ -39,7 +40,7 @@ _SCRAPYS_OWN = (
     # The default starts 100 tasks for every response, which costs more than all the rest of handling it.
     ("CONCURRENT_ITEMS", 4, "fewer tasks for each response"),
 )
-# The commands that crawl as a spider says; others, of Scrapy or of other packages, fetch one URL or none.
+# The commands that run a spider; others, of Scrapy or of other packages, fetch one URL or none.
 _CRAWLING_COMMANDS = frozenset({"scrapy.commands.crawl", "scrapy.commands.runspider"})
 
 
@@ -47,8 +48,8 @@ class Addon:
     """Install the scheduler, the middlewares and the extension.
 
     Settings are set with the priority "addon", so whatever a project sets itself stands. Nothing is installed, and one
-    line in the log says why, when the project names a SCHEDULER of its own. It is
-    active in ``scrapy crawl``, ``scrapy runspider`` and scripts; all other commands behave as without it.
+    line in the log says why, when the project names a SCHEDULER of its own. The add-on is active in ``scrapy crawl``,
+    ``scrapy runspider`` and scripts; all other commands behave as without it.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -107,7 +108,7 @@ class Addon:
 
 
 def _other_command() -> str | None:
-    """Return the name of the running Scrapy command, if it is none that crawls; None in scripts."""
+    """Return the name of the running Scrapy command, unless it is one that crawls; None in scripts."""
     module = running_command()
     return None if module is None or module in _CRAWLING_COMMANDS else module.rpartition(".")[2]
 

@@ -28,6 +28,7 @@ from crawlsched.content.reading import MOST_TEXT_BYTES, Body, Content
 from crawlsched.content.verdict import DeliveryKind
 from crawlsched.crawl.refresher import NotForTheSpider, Refresher
 from crawlsched.crawl.shared.shared_crawl import refresher_of
+from crawlsched.crawl.source_reading import read_source
 from crawlsched.crawl.visits import NOT_RETRIED, ResponseFacts, Visit
 from crawlsched.scrapy_versions import (
     download_handlers,
@@ -56,7 +57,7 @@ class RefreshMiddleware:
         self._conditional = refresher.settings.conditional_requests
         # Large bodies are read one at a time: reading takes some fifteen times their size in memory.
         self._reading = DeferredLock()
-        # A cached answer would tell nothing about the page as it is now.
+        # A cached response says nothing about the page as it is now.
         self._bypass_cache = crawler.settings.getbool("HTTPCACHE_ENABLED")
         self._obeys_robots = crawler.settings.getbool("ROBOTSTXT_OBEY")
         self.robots = RobotsFiles(crawler, refresher)
@@ -86,7 +87,8 @@ class RefreshMiddleware:
         if visit is None or not visit.tracked:
             return
         if request.url != visit.url:
-            # A redirect copies the headers of the page it came from; its validators would earn a false 304 here.
+            # A redirect copies the headers of the page it came from; that page's validators could bring a false 304
+            # here.
             if visit.validated:
                 for name in _VALIDATORS:
                     request.headers.pop(name, None)
@@ -94,7 +96,7 @@ class RefreshMiddleware:
                 # The spider followed this page wherever it led at first; today it may lead elsewhere.
                 request.dont_filter = False
             if visit.source >= 0 and not request.dont_filter:
-                # The site chooses where it leads, which can be the address of an internal machine.
+                # The site chooses where the redirect leads, which can be the address of an internal machine.
                 request.meta["crawlsched_named_by_site"] = True
             return
         if self._bypass_cache:
@@ -159,7 +161,7 @@ class RefreshMiddleware:
     def _judged(self, visit: Visit, request: Request, response: Response, content: Content | None) -> Response:
         now = self._refresher.clock()
         verdict = self._refresher.responses.crawled(visit, _fetched(request, response, content), now)
-        if request.meta.get("dont_retry") == NOT_RETRIED:  # of what the spider makes of it
+        if request.meta.get("dont_retry") == NOT_RETRIED:  # requests that the spider makes of it are retried
             del request.meta["dont_retry"]
         if verdict.deliver is DeliveryKind.AS_SERVED and not visit.is_ours:  # gone, refused, error
             return response
@@ -185,20 +187,21 @@ class RefreshMiddleware:
         if request.meta.get("dont_retry") == NOT_RETRIED or isinstance(exception, NotSent):
             take_exception_back(self._crawler, exception)
         if visit is None or isinstance(exception, NotForTheSpider | NotSent):
-            return  # what was not sent when the crawl ended is released with all that is open
+            return  # unsent when the crawl ended: it is released with all open visits
         outcome = Outcome.REFUSED if isinstance(exception, IgnoreRequest) else Outcome.ERROR
         self._refresher.visit_ends.resolve(visit, outcome, self._refresher.clock())
 
     async def _source_fetched(self, visit: Visit, response: Response) -> Response:
-        etag, last_modified = _text(response, "ETag"), _text(response, "Last-Modified")
         if response.status != 200 or "cached" in response.flags:
-            self._refresher.polls.source_answered(visit, response.status, self._refresher.clock())
+            self._refresher.polls.source_fetched(visit, response.status, self._refresher.clock())
         else:
-            read = await run_in_thread(self._refresher.polls.read_source, visit, response.url, response.body)
+            collection = self._refresher.collection
+            read = await run_in_thread(read_source, collection, visit.source, response.url, response.body)
             headers = [value.decode("latin-1") for value in response.headers.getlist("Link")]
             if (linked := linked_hubs(headers, response.url)).url:
                 read.document = replace(read.document, hubs=linked)
-            self._refresher.polls.source_read(visit, read, etag, last_modified, self._refresher.clock())
+            validators = {"etag": _text(response, "ETag"), "last_modified": _text(response, "Last-Modified")}
+            self._refresher.polls.source_fetched(visit, response.status, self._refresher.clock(), read, **validators)
         raise NotForTheSpider(f"{response.url} is a sitemap of crawlsched's own.")
 
     def _wants_not_modified(self, visit: Visit, request: Request, response: Response) -> bool:
@@ -213,8 +216,8 @@ class RefreshMiddleware:
 
 
 def _body(response: Response, most: int) -> Body:
-    """Return what a recipe is given."""
-    # Without a declared encoding the whole body is decoded to guess it; its beginning tells as much.
+    """Return a response's body, as recipes take it."""
+    # Without a declared encoding Scrapy decodes the whole body to guess it; its beginning is enough.
     begin = response.replace(body=response.body[:most]) if len(response.body) > most else response
     return Body(response.body, _text(response, "Content-Type"), getattr(begin, "encoding", None), response.url)
 
@@ -262,7 +265,7 @@ class VisitErrback:
             self.refresher.visit_ends.lost.append(self.token)
 
     def __call__(self, failure: Failure) -> Any:
-        """End the visit, and give the spider what is its own."""
+        """End the visit, and pass the spider's own failures on."""
         if isinstance(failure.value, NotForTheSpider | NotSent):
             # Twisted's frames hold the failure that holds them: 90 objects a visit for the garbage collector to find.
             if isinstance(failure.value, NotSent) and self.not_sent is not None:

@@ -55,7 +55,7 @@ def clear_cancelled_timers() -> None:
 
 
 # Seconds. A request gives the interpreter's lock away about ten times (send, receive, poll). It waits this long to get
-# it back while a thread reads a sitemap or makes a plan; with Python's 5 ms slots came a second late.
+# it back while a thread reads a sitemap or makes a plan. With Python's default of 5 ms, slots came a second late.
 _SWITCH_INTERVAL = 0.0005
 # Objects. Slots that come together make some thousand objects at once, hardly any of them garbage. With Python's
 # threshold of 700 the collector ran at every fourth visit: a tenth of a fast crawl's time.
@@ -185,8 +185,8 @@ class Refresh:
         if refresher.settings.web is not None:
             web = WebProcess(refresher.settings, refresher.collection.store.name)
             web.start()
-            # Before the store is closed: whoever closes last deletes SQLite's files beside the database, if he may
-            # write.
+            # The page ends before the store is closed: the process that closes last deletes SQLite's files beside the
+            # database, if it may write.
             refresher.collection.before_release.append(web.stop)
         if refresher.settings.webhook is not None:
             self._webhook = Webhook(refresher.collection.store, *refresher.settings.webhook, refresher.clock)

@@ -34,7 +34,7 @@ _max_age = re.compile(r"max-age\s*=\s*\"?(\d{1,9})", re.IGNORECASE).search
 
 @dataclass(slots=True)
 class _Copy:
-    """What a host's robots.txt said when it was read last, and the requests to the host since the first reading."""
+    """A host's robots.txt as it was read last, and the number of requests to the host since the first reading."""
 
     url: str
     read_at: float
@@ -73,7 +73,7 @@ class RobotsFiles:
         return netloc if self._is_due(copy) else None
 
     def look(self) -> None:
-        """Read the robots.txt that is due of hosts that forbid pages: if they forbid all, no request would read it."""
+        """Read the robots.txt that is due at hosts that forbid pages: if they forbid all, no request would read it."""
         if not self._refresher.rate.rests:
             for netloc in self._forbidding & self._copies.keys():
                 if self._is_due(self._copies[netloc]):
@@ -85,7 +85,7 @@ class RobotsFiles:
         return age >= (copy.max_age if may else _LONGEST)
 
     async def read_again(self, netloc: str) -> None:
-        """Read a robots.txt again. Where it cannot be reached, what it said before stays in force."""
+        """Read a robots.txt again. If it cannot be reached, its earlier rules stay in force."""
         copy = self._copies[netloc]
         copy.read_at = self._refresher.clock()
         copy.n_again += 1
@@ -95,10 +95,10 @@ class RobotsFiles:
         try:
             response = await download(self._crawler.engine, request)
         except Exception as error:  # whatever handlers and middlewares raise
-            logger.info("%s cannot be read again, and what it said before stays in force: %s", copy.url, error)
+            logger.info("%s cannot be read again, so its earlier rules stay in force: %s", copy.url, error)
             return
         if response.status == 429 or not (response.status < 300 or 400 <= response.status < 500):
-            logger.info("%s answers with %d, and what it said before stays in force.", copy.url, response.status)
+            logger.info("%s answers with %d, so its earlier rules stay in force.", copy.url, response.status)
             return
         copy.max_age = _seconds(response)
         if (found := hash(response.body)) == copy.hash:

@@ -30,6 +30,7 @@ from crawlsched.addon.downloadermiddlewares import VisitErrback
 from crawlsched.addon.lifetime import exit_with_1, wait
 from crawlsched.addon.sending import LOOK_AGAIN, DownloaderSlots, PacedHandlers
 from crawlsched.change_signals.collected import Limits
+from crawlsched.crawl.collection import FoundPage
 from crawlsched.crawl.deliveries import Delivery
 from crawlsched.crawl.fingerprints import fingerprints
 from crawlsched.crawl.guard import PATIENCE
@@ -62,7 +63,8 @@ logger = logging.getLogger(__name__)
 
 #: The setting in which the add-on keeps the project's SCHEDULER, which gets the requests that are no pages.
 FALLBACK_SCHEDULER = "SCHEDULER_BEFORE_CRAWLSCHED"
-#: Seconds between two looks at whatever has time; spider_idle for a handler that raises DontCloseSpider, as in Scrapy.
+#: Seconds between two looks at whatever is not urgent; also between two spider_idle signals for a handler that raises
+#: DontCloseSpider, as in Scrapy.
 LOOK_INTERVAL = 5.0
 # Keys of meta that a request must not take over from the one that it was made of.
 _OWN_META = ("crawlsched_visit", "crawlsched_source", "crawlsched_changed", "crawlsched_named_by_site")
@@ -176,7 +178,7 @@ class Scheduler(BaseScheduler):
             await maybe_deferred_to_future(closed)
 
     def has_pending_requests(self) -> bool:
-        """A collection is never finished, there is always a next page; but a run of one pass is."""
+        """A collection always has a next page, so there is always a request, except when a run of one pass is over."""
         if self._closed or self._refresher.one_pass is None or not self._refresher.is_open:
             return not self._closed
         return self._has_requests() or not self._refresher.pass_is_over(self._refresher.clock())
@@ -203,8 +205,8 @@ class Scheduler(BaseScheduler):
                 visit.is_waiting = True
                 self._continuations.append(request)
                 return True
-            # The visit has ended, so this is a new request that a spider made of one that was sent. It may be that one
-            # itself, by which the end of its items is known.
+            # The visit has ended, so this is a new request that a spider made of one that was sent. It may be the sent
+            # request itself, by which the end of its items is noticed, so a copy is made.
             request = _without_visit(request)
         template = self._kept_as(request, was_sent=token is not None)
         delivery = self._refresher.book.get(yielded_by)
@@ -242,8 +244,8 @@ class Scheduler(BaseScheduler):
     def signal(self, urls: Sequence[str], source: str = "spider") -> int:
         """Announce that pages may have changed: ``crawler.engine.scheduler.signal(["https://example.com/a"])``.
 
-        It returns how many are pages of the collection and count; other URLs are left alone. The worth of the
-        announcements is learned by `source`.
+        It returns how many are pages of the collection and count; other URLs are left alone. Their quality is learned
+        for each `source`.
         """
         return signal(self._refresher, urls, source, self._refresher.clock())
 
@@ -264,22 +266,23 @@ class Scheduler(BaseScheduler):
             return False
 
     def _add_page(self, request: Request, delivery: Delivery | None, template: RequestTemplate | None) -> bool:
-        asked = PageRequest(
+        meta = request.meta
+        page = FoundPage(
             request.url,
             self._fingerprint(request),
-            request.meta.get("download_slot") or urlparse_cached(request).hostname or "",
+            meta.get("download_slot") or urlparse_cached(request).hostname or "",
+            meta.get("crawlsched_importance"),
             template,
-            request.meta.get("crawlsched_importance"),
-            request.meta,
-            request.dont_filter or not self._filters,
-            -1 if delivery is None else delivery.page,
+            int(meta.get("depth", 0)),
         )
+        again, is_start = request.dont_filter or not self._filters, bool(meta.get("is_start_request"))
+        asked = PageRequest(page, again, is_start, -1 if delivery is None else delivery.page)
         if self._own_filter is not None and not asked.again:
             if not self._own_filter.request_seen(request):
-                if asked.request_fingerprint in self._passed:
+                if page.request_fingerprint in self._passed:
                     _pass_filter(request)
                     return self._add_untracked(request, delivery)
-                self._passed.add(asked.request_fingerprint)
+                self._passed.add(page.request_fingerprint)
             elif not self._refresher.admission.knows(asked):
                 self._own_filter.log(request, self._spider)
                 return False
@@ -377,11 +380,11 @@ class Scheduler(BaseScheduler):
             self._hand_over(request)
             return True
         dispatcher = self._refresher.dispatcher
-        if self._send_page(dispatcher.next_probe(now, self._hosts.free_at), now):
+        if self._send_page(dispatcher.next_probe(now, self._hosts.free_at)):
             return True
         if not self._refresher.others_may_go(now):
             start = dispatcher.next_start(now, self._hosts.free_at)
-            return self._send_page(start, now) or self._give_fallback(now) or self._give_source(now)
+            return self._send_page(start) or self._give_fallback(now) or self._give_source(now)
         giver = next((give for give in self._givers if give(now)), None)
         if giver is not None:
             self._givers.remove(giver)
@@ -413,30 +416,20 @@ class Scheduler(BaseScheduler):
             return False
         visit, source = due
         is_own = source.url in self._refresher.settings.source_urls
-        try:
-            request = Request(
-                source.url,
-                NO_CALLBACK,
-                # The spider must allow a sitemap that a site names, as it must allow any page.
-                dont_filter=is_own,
-                meta={
-                    "crawlsched_source": visit.source,
-                    "crawlsched_named_by_site": not is_own and source.kind != "robots",
-                    "download_maxsize": self._longest_source,
-                },
-            )
-        except ValueError as error:
-            logger.error("The sitemap %s cannot be asked for: %s", source.url, error)
-            self._refresher.visit_ends.resolve(visit, Outcome.ERROR, now)
-            return False
-        return self._send(visit, request)
+        meta = {
+            "crawlsched_source": visit.source,
+            "crawlsched_named_by_site": not is_own and source.kind != "robots",
+            "download_maxsize": self._longest_source,
+        }
+        # The spider must allow a sitemap that a site names, as it must allow any page.
+        return self._send(visit, lambda: Request(source.url, NO_CALLBACK, dont_filter=is_own, meta=meta))
 
     def _give_fallback(self, now: float) -> bool:
         request = self._fallback.next_request()
         if request is None:
             return False
         if request.meta.pop(_FILTERED_META, False):
-            request.dont_filter = False  # where it leads, other components are to look at
+            request.dont_filter = False  # other components are to check where it leads
         token = request.meta["crawlsched_visit"] = self._visits.open(url=request.url, now=now).token
         self._refresher.book.untracked_sent(token, now)
         self._wrap_errback(request, not_sent=self._keep)
@@ -452,42 +445,36 @@ class Scheduler(BaseScheduler):
 
     def _give_page(self, now: float) -> bool:
         # A page that is refused at the door (offsite) costs no slot.
-        return any(self._send_page(due, now) for due in self._refresher.dispatcher.next_pages(now, self._hosts.free_at))
+        return any(map(self._send_page, self._refresher.dispatcher.next_pages(now, self._hosts.free_at)))
 
-    def _send_page(self, due: tuple[Visit, PageFacts] | None, now: float) -> bool:
+    def _send_page(self, due: tuple[Visit, PageFacts] | None) -> bool:
         if due is None:
             return False
         visit, facts = due
-        try:
-            request = build_request(facts.url, facts.template_data, self._spider)
-        except Exception as error:  # whatever the classes and the data that a spider has left raise
-            logger.error("The request for %s cannot be made again, so it waits: %s", facts.url, in_words(error))
-            self._refresher.visit_ends.resolve(visit, Outcome.ERROR, now)
-            return False
-        return self._send(visit, request)
+        return self._send(visit, lambda: build_request(facts.url, facts.template_data, self._spider))
 
-    def _send(self, visit: Visit, request: Request) -> bool:
-        """Offer a request to the engine; return False if something refused it at the door."""
-        request.meta["crawlsched_visit"] = visit.token
-        if visit.is_ours:
-            request.meta.setdefault("dont_retry", NOT_RETRIED)
-        self._wrap_errback(request, is_ours=visit.is_ours)
-        self._offered = request
+    def _send(self, visit: Visit, make: Callable[[], Request]) -> bool:
+        """Make a request and offer it to the engine; return False if something refused it at the door."""
+        outcome, n_before = Outcome.REFUSED, len(self._handed_over)
         try:
+            request = self._offered = make()
+            request.meta["crawlsched_visit"] = visit.token
+            if visit.is_ours:
+                request.meta.setdefault("dont_retry", NOT_RETRIED)
+            self._wrap_errback(request, is_ours=visit.is_ours)
             # The public way to wake the engine: it announces the request, asks us to take it, and comes for it.
             self._crawler.engine.crawl(request)
-        except Exception:  # a handler's of Scrapy's signals, or memory
-            logger.exception("The request for %s cannot be handed over, so it waits.", request.url)
-            if self._handed_over and self._handed_over[-1] is request:
+        except Exception as error:  # of the spider's classes or data, of a handler of signals, of memory
+            logger.error("The request for %s cannot be made, so it waits: %s", visit.url, in_words(error))
+            outcome = Outcome.ERROR
+            if len(self._handed_over) > n_before:
                 self._handed_over.pop()
-            self._refresher.visit_ends.resolve(visit, Outcome.ERROR, self._refresher.clock())
-            return False
         finally:
             self._offered = None
-        if self._handed_over and self._handed_over[-1] is request:
+        if len(self._handed_over) > n_before:
             self._refresher.hosts.asked(visit.host, visit.opened_at)
             return True
-        self._refresher.visit_ends.resolve(visit, Outcome.REFUSED, self._refresher.clock())
+        self._refresher.visit_ends.resolve(visit, outcome, self._refresher.clock())
         return False
 
     def _hand_over(self, request: Request) -> None:

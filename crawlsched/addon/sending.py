@@ -6,9 +6,12 @@ release together leave one by one. Waiting here counts neither as the host's lat
 
 from __future__ import annotations
 
+import asyncio
+import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from math import inf
+from types import SimpleNamespace
 from typing import Any
 
 from scrapy import Request, Spider
@@ -19,10 +22,10 @@ from scrapy.utils.datatypes import LocalCache
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.misc import load_object
+from scrapy.utils.reactor import is_reactor_installed
 from twisted.internet.defer import Deferred, DeferredLock
 
 from crawlsched.addon.lifetime import wait
-from crawlsched.addon.names import addresses_of
 from crawlsched.crawl.private_addresses import is_private
 from crawlsched.crawl.rate import CrawlRate
 from crawlsched.crawl.refresher import Refresher
@@ -70,7 +73,7 @@ class Gate:
         is_first = not self._next.locked and host not in self._of_host
         free_at = max(self._free_at(host, distance), self._rate.pace.next_time(self._clock()))
         if is_first and not self._seconds_to(free_at):
-            self._sent(host)  # as a rule; locks cost more than all the rest
+            self._sent(host)  # the usual case; locks cost more than all the rest
         elif distance:
             # A host's requests keep their order, and let others pass.
             lock = self._of_host.setdefault(host, DeferredLock())
@@ -94,7 +97,7 @@ class Gate:
             self._rate.n_waiting -= 1
 
     def _sent(self, host: str) -> None:
-        # Also where no distance is kept: the first request is for a robots.txt, which may tell one.
+        # Also where no distance is kept: the first request is for a robots.txt, which may state one.
         now = self._passed_at[host] = self._clock()
         self._rate.pace.sent(now)
 
@@ -130,7 +133,7 @@ class PacedHandlers:
         configured = crawler.settings.getwithbase("DOWNLOAD_HANDLERS")
         paths = {scheme: path for scheme in PORTS if scheme != "s3" and (path := configured.get(scheme))}
         self._looked_up = {name for name, path in paths.items() if load_object(path).__module__.startswith("scrapy.")}
-        # Without a grant a request waits; one that is no page would be lost if it were given up.
+        # Without a grant a request waits, since a request that is no page would be lost if it were given up.
         self._gate = Gate(
             refresher.rate, refresher.clock, lambda: refresher.rate.rests or not refresher.may_send(), self._ends
         )
@@ -158,12 +161,12 @@ class PacedHandlers:
     async def _download(self, request: Request) -> Response:
         await self._turn(request, await self.judged_host(request))
         self._refresher.rate.sent(self._clock())
-        # Twisted's own retries would go without a turn; Scrapy's have one.
+        # Twisted's own retries would go without a turn, while Scrapy's retries have one.
         switch_off_retries(self._handlers, urlparse_cached(request).scheme)
         return await download_by(self._handlers, request, self._crawler)
 
     async def judged_host(self, request: Request) -> str:
-        """Wait for the address of the host that is connected to, and refuse a private one that a site has named.
+        """Wait for the address of the host to connect to, and refuse a private address that a site has named.
 
         An unknown name is for the handler to report.
         """
@@ -173,7 +176,7 @@ class PacedHandlers:
             self._refuse_private(request, [host])  # the proxy asks for the name
             through = urlparse_cached(Request(proxy if "://" in proxy else f"http://{proxy}"))
             host, port = through.hostname or "", through.port or 80
-        addresses = await addresses_of(host, port) if url.scheme in self._looked_up else [host]
+        addresses = await _addresses_of(host, port) if url.scheme in self._looked_up else [host]
         if proxy is None:
             self._refuse_private(request, addresses)
         return host
@@ -198,13 +201,40 @@ class PacedHandlers:
         if hosts.crawl_delay:
             distance = max(distance, hosts.crawl_delay.get(hosts.number(host), 0.0))
         await self._gate.passes(host, distance)
-        # Asked for each request: a process that was stopped for a while goes on with the one it was sending.
+        # This is checked for each request: a process that was stopped for a while goes on with the request that it was
+        # sending.
         if not self._refresher.may_send(request.meta.get("crawlsched_visit")):
             raise NotSent("Another process has its host by now.")
 
     def _ends(self) -> bool:
         # Scrapy closes a spider when nothing is under way any more, and at a low rate a turn may be minutes away.
         return not self._crawler.engine.running or is_closing(self._crawler)
+
+
+async def _addresses_of(host: str, port: int) -> list[str]:
+    """Return the addresses of a host; none if it has none.
+
+    It asks the reactor's resolver. Its cache (Scrapy's ``DNSCACHE_ENABLED``) gives the connection the same addresses.
+    """
+    if not is_reactor_installed():
+        try:
+            found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError):
+            return []
+        return [str(address[4][0]) for address in found]
+    from twisted.internet import reactor
+
+    there: Any = reactor
+    addresses: list[Any] = []
+    done: Deferred[None] = Deferred()
+    receiver = SimpleNamespace(
+        resolutionBegan=lambda resolution: None,
+        addressResolved=addresses.append,
+        resolutionComplete=lambda: done.callback(None),
+    )
+    there.nameResolver.resolveHostName(receiver, host, 0)
+    await maybe_deferred_to_future(done)
+    return [address.host for address in addresses]
 
 
 class DownloaderSlots:

@@ -56,7 +56,7 @@ class DeliveryMiddleware:
     async def process_spider_output_async(
         self, response: Response, result: AsyncIterator[Any], spider: Spider | None = None
     ) -> AsyncIterator[Any]:
-        """As `process_spider_output`; Scrapy to 2.15 cannot recover from errors where one middleware has only this."""
+        """As `process_spider_output`; Scrapy up to 2.15 cannot recover from errors if a middleware has only this."""
         with self._noted_call(response) as token:
             async for output in result:
                 yield self._noted(output, token)
@@ -66,7 +66,7 @@ class DeliveryMiddleware:
         token = token_of(response)
         try:
             yield token
-        except CloseSpider:  # the spider's word, and no failure
+        except CloseSpider:  # the spider's decision, and no failure
             self._book.called_back(token, self._clock())
             raise
         except BaseException:
@@ -85,7 +85,7 @@ class DeliveryMiddleware:
     def process_spider_exception(
         self, response: Response, exception: Exception, spider: Spider | None = None
     ) -> list[Any] | None:
-        """Take what a callback raises to say that the response is not its page, or that the crawl has to end."""
+        """Handle an exception by which a callback says that this is not its page, or that the crawl has to end."""
         if isinstance(exception, CloseSpider):  # of a callback that raised before it had yielded anything
             self._book.called_back(token_of(response), self._clock())
         if not isinstance(exception, NotThePage):

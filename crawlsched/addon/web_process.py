@@ -29,7 +29,7 @@ class WebProcess:
         self._told = {
             "database": settings.database_url,
             "collection": collection,
-            "shard": None,  # of a collection that processes share, all
+            "shard": None,  # all shards of a collection that processes share
             "settings": {"CRAWLSCHED_WEB": settings.web.written()},
         }
         self._process: subprocess.Popen[str] | None = None
@@ -43,7 +43,7 @@ class WebProcess:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,
-                # Ctrl-C is the crawl's, which ends it in its own time.
+                # Ctrl-C is for the crawl, which ends this process in its own time.
                 start_new_session=True,
             )
         except OSError as error:
@@ -56,7 +56,7 @@ class WebProcess:
         threading.Thread(target=self._listen, args=(self._process,), name="crawlsched-web", daemon=True).start()
 
     def stop(self) -> None:
-        """Let it end."""
+        """End the process."""
         process, self._process = self._process, None
         if process is None:
             return

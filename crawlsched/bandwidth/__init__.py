@@ -1,15 +1,15 @@
 """Bandwidth: how many crawls per second each page should get.
 
 ============================  =================================================================================
-`refresh_rates`               the best rates where nothing is announced
+`refresh_rates`               the best rates without announcements
 `refresh_rates_with_signals`  the best rates, and thresholds of effective elapsed time, with ChangeSignals
 `poisson_crawl_rates`         the best rates for crawls at random times
 `harmonic_rates`              rates that starve no page
-`demand`                      the total rate that pages want, by threshold
+`demand`                      the total rate of crawls at a threshold
 `low_discrepancy_schedule`    a page for every slot, at given rates
 ============================  =================================================================================
 
-Every division gives an `Allocation`: rates, the threshold, and a duality gap that proves it best.
+Every division gives an `Allocation`: the rates and the threshold.
 ``docs/explanation/bandwidth.md`` says how they are computed and when to use which.
 """
 

@@ -1,4 +1,4 @@
-"""Refresh rates with signals: the best plan where ChangeSignals announce some of the changes."""
+"""Refresh rates with signals: the best plan if ChangeSignals announce some of the changes."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,7 +20,7 @@ from crawlsched.crawl_value.terms import noisy_terms
 
 __all__ = ["demand", "refresh_rates_with_signals"]
 
-# exp of the negative is 0: a doubt, or a weight of an announcement, that is as good as infinite.
+# A value whose negative has the exponential 0: in practice infinite, as a doubt or as the weight of an announcement.
 _CERTAIN = 2.0 * LARGEST_LOG
 
 
@@ -48,10 +48,10 @@ def refresh_rates_with_signals(
     the ι with V(ι) = Λ, and so 1/ψ(ι) times a second on average (Lemma 4). With y = α ι, the objective is
     o = μ exp(-y) + V(y)/ψ(y). Without the price of the crawls, V(y)/ψ(y), it is μ exp(-y).
 
-    Where all changes are announced (recall is 1) a page's freshness falls only with announcements, and its threshold
-    is a number of them: crawled at every n-th, its rate is γ/n and its crawl value V(n). Rates between γ/(n+1)
-    and γ/n are those of a mixture, and the objective is a straight line of the slope V(n) between them; the same
-    holds between 0 and γ where nothing false is announced. The demand curve has steps there. Such pages cannot
+    If all changes are announced (recall is 1), a page's freshness falls only with announcements, and its threshold
+    is a number of them. A page crawled at every n-th has the rate γ/n and the crawl value V(n). Rates between γ/(n+1)
+    and γ/n are those of a mixture, and the objective is a straight line of the slope V(n) between them. The same
+    holds between 0 and γ if no announcement is false. The demand curve has steps there. Such pages cannot
     use more than γ crawls per second. (The proof of Theorem 1 lacks a factor f in w'/f'; its result is right.)
 
     References
@@ -89,7 +89,7 @@ def _probability(name: str, array: FloatArray) -> None:
 def _columns(
     change_rate: ArrayLike, recall: ArrayLike, false_signal_rate: ArrayLike, importance: ArrayLike
 ) -> list[FloatArray]:
-    """Give a caller's arguments as arrays, change rates and importances first, or say which of them is wrong."""
+    """Return the arguments as arrays, change rates and importances first; an error names the wrong one."""
     change, caught, false, weight = page_arrays(
         change_rate=change_rate, recall=recall, false_signal_rate=false_signal_rate, importance=importance
     )
@@ -115,7 +115,7 @@ class _Announced:
     false_signal_rate: FloatArray
 
     def rates(self, threshold: FloatArray | float) -> FloatArray:
-        """Give 1/ψ at the threshold of each page."""
+        """Return 1/ψ at the threshold of each page."""
         doubt, (alpha, gamma, kappa) = self.doubt(threshold), self._parameters
         moving = np.flatnonzero(alpha > 0.0)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -126,7 +126,7 @@ class _Announced:
         return np.where(self.importance * self.change_rate > 0.0, rates, 0.0)
 
     def doubt(self, threshold: FloatArray | float) -> FloatArray:
-        """Give the y at which the crawl value reaches the threshold, ``inf`` if it never does."""
+        """Return the y at which the crawl value reaches the threshold, ``inf`` if it never does."""
         alpha, _, kappa = self._parameters
         elapsed = np.asarray(
             elapsed_at_value(threshold, self.change_rate, self.recall, self.false_signal_rate, self.importance)
@@ -139,11 +139,11 @@ class _Announced:
             some = _Announced(*(column[at] for column in columns))
             n = some._announcements(np.broadcast_to(threshold, doubt.shape)[at])
             doubt[at] = n * kappa[at]
-        # A page that does not matter is never crawled, and the copy of one that never changes is never in doubt.
+        # A page of no importance is never crawled, and the copy of a page that never changes is never in doubt.
         return np.where(self.change_rate > 0.0, np.where(self.importance > 0.0, doubt, np.inf), 0.0)
 
     def policy(self, threshold: float) -> tuple[FloatArray, FloatArray]:
-        """Give each page's threshold in effective elapsed time, and the freshness at which it is crawled."""
+        """Return each page's threshold in effective elapsed time, and the freshness at which it is crawled."""
         alpha, _, _ = self._parameters
         doubt = self.doubt(threshold)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -153,8 +153,8 @@ class _Announced:
     def _parameters(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         with np.errstate(over="ignore", under="ignore"):
             alpha, gamma, kappa = natural_parameters(self.change_rate, self.recall, self.false_signal_rate)
-        # A surely true announcement makes the copy surely stale, and so does one of a large weight. A finite weight
-        # keeps "never" (y infinite) apart from "at an announcement".
+        # A certain announcement makes the copy certainly stale, and so does one of a large weight. A finite weight
+        # distinguishes "at an announcement" from "never" (y infinite).
         return np.asarray(alpha), np.asarray(gamma), np.minimum(kappa, _CERTAIN)
 
     @cached_property
@@ -168,14 +168,14 @@ class _Announced:
         return np.where(self.change_rate > 0.0, value, 0.0)
 
     def _announcements(self, threshold: FloatArray) -> FloatArray:
-        """Give the least n with V(n) ≥ Λ, for pages whose freshness falls with announcements only, by halving."""
+        """Find by halving the least n with V(n) ≥ Λ, for pages whose freshness falls with announcements only."""
         _, _, kappa = self._parameters
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             share = np.where(self.importance > 0.0, threshold * self.change_rate / self.importance, np.inf)
         # V(n) = μ/Δ (1 - (1 + n p) exp(-κ n)) with 0 < p = 1 - exp(-κ) ≤ κ: so κ n = z with R^1(z) = share
         share = np.minimum(share, 1.0)
         below_one = np.minimum(share, LARGEST_SHARE)
-        # is enough, and n below that with exp(-κ n) = 1 - share is too little.
+        # is enough, and n is too small below the value with exp(-κ n) = 1 - share.
         most = np.ceil(inverse_residual_one(below_one) / kappa) + 1.0
         least = np.maximum(np.floor(-np.log1p(-below_one) / kappa * (1.0 - 1e-12)) - 1.0, 0.0)
         while (most - least > np.maximum(1.0, 4.0 * float_info.epsilon * most)).any():
@@ -192,7 +192,7 @@ def demand(
     recall: ArrayLike = 0.0,
     false_signal_rate: ArrayLike = 0.0,
 ) -> Any:
-    """Give the total rate at which pages would be crawled if every crawl worth the threshold were made.
+    """Return the total rate of crawls if every crawl worth the threshold is made.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ def demand(
     Notes
     -----
     Σ f(ι*(Λ)) of Theorem 1 in Busa-Fekete et al.; its inverse is the `threshold` of `refresh_rates` and
-    `refresh_rates_with_signals`. It answers what a larger bandwidth would bring: the threshold is the gain, in
+    `refresh_rates_with_signals`. It shows what a larger bandwidth would bring: the threshold is the gain, in
     importance, per additional crawl per second.
 
     References
@@ -229,6 +229,6 @@ def demand(
     columns = _columns(change_rate, recall, false_signal_rate, importance)
     if np.any(recall):
         totals = [total_rate(_wanted, columns, float(each)) for each in thresholds.ravel()]
-    else:  # false announcements alone change nothing
+    else:  # without recall, announcements make no difference
         totals = [total_rate(even_rates, columns[:2], float(each)) for each in thresholds.ravel()]
     return np.array(totals).reshape(thresholds.shape)[()]

@@ -1,10 +1,10 @@
 """Division: a bandwidth divided among pages so that no crawl would be worth more elsewhere.
 
-A sum of concave gains is largest, for a given sum of rates, where all gains have the same slope, the threshold Λ. Each
+For a given sum of rates, a sum of concave gains is largest if all gains have the same slope, the threshold Λ. Each
 page then wants the rate at which its own gain has that slope (the Karush-Kuhn-Tucker conditions, which Busa-Fekete et
-al. write out in Appendix A). So one number is searched for.
+al. write out in Appendix A). So the search is for one number.
 
-Everything is done in blocks of pages, so that ten million of them need little more memory than their arrays.
+Pages are handled in blocks, so that ten million of them need little more memory than their arrays.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -33,7 +33,7 @@ __all__ = [
 
 
 def page_arrays(**arguments: ArrayLike) -> list[FloatArray]:
-    """Give the arguments as float64 arrays with one entry per page, or say which is wrong.
+    """Return the arguments as float64 arrays with one entry per page, or raise an error that names the wrong one.
 
     A number stands for the same value for every page and takes no memory.
     """
@@ -50,7 +50,7 @@ def page_arrays(**arguments: ArrayLike) -> list[FloatArray]:
 
 
 def not_negative(name: str, array: FloatArray) -> FloatArray:
-    """Give the array back, or say which entry is negative, not a number, or infinite."""
+    """Return the array, or raise an error that names an entry that is negative, not a number, or infinite."""
     # Minimum and maximum need no array of booleans; NaN makes the comparison false.
     if array.size and not (array.min() >= 0.0 and array.max() < np.inf):
         page = int(np.argmax(~((array >= 0.0) & np.isfinite(array))))
@@ -72,9 +72,9 @@ _TOLERANCE = 1e-13
 def _bracket_threshold(demand: Callable[[float], float], target: float, start: float) -> tuple[float, float]:
     """Return thresholds just below and just above the one at which the demand equals its target.
 
-    ``demand(threshold)`` falls as the threshold rises; `start` is a guess. A target that is too large to tell the
-    threshold from 0 raises ValueError. The method is Chandrupatla's (Advances in Engineering Software 28, 1997):
-    inverse quadratic interpolation where it can be trusted, else halving.
+    ``demand(threshold)`` falls as the threshold rises; `start` is a guess. If the target is so large that the threshold
+    cannot be distinguished from 0, it raises ValueError. The method is Chandrupatla's (Advances in Engineering Software
+    28, 1997): inverse quadratic interpolation if that is safe, else halving.
     """
 
     def surplus(log_threshold: float) -> float:
@@ -91,7 +91,7 @@ def _bracket_threshold(demand: Callable[[float], float], target: float, start: f
             break
         # No step is closer to an end than the tolerance, so the bracket closes from both sides.
         margin = smallest / width
-        # If rounding has kept interpolation from ending, only halving is left.
+        # Interpolation may not end, because of rounding; after this many steps only halving is used.
         x = x1 + min(max(fraction if step < ROUNDS else 0.5, margin), 1.0 - margin) * (x2 - x1)
         f = surplus(x)
         if (f >= 0.0) == (f1 >= 0.0):
@@ -118,13 +118,13 @@ def _bracket(surplus: Callable[[float], float], start: float) -> tuple[float, fl
             return near, f_near, far, f_far
         near, f_near, step = far, f_far, 2.0 * step
     raise ValueError(
-        "bandwidth is so large for these change rates and importances that the threshold cannot be told from 0; "
-        "lower it."
+        "bandwidth is so large for these change rates and importances that the threshold cannot be distinguished from "
+        "0; lower it."
     )
 
 
 def _next_fraction(x1: float, f1: float, x2: float, f2: float, x3: float, f3: float) -> float:
-    """Where between x1 and x2 to look next: by inverse quadratic interpolation if it is safe, else in the middle."""
+    """Return the next place between x1 and x2: by inverse quadratic interpolation if it is safe, else the middle."""
     if f3 in (f1, f2):
         return 0.5
     xi, phi = (x1 - x2) / (x3 - x2), (f1 - f2) / (f3 - f2)
@@ -138,7 +138,8 @@ class Allocation:
     """A division of the bandwidth among pages."""
 
     rates: FloatArray  # crawls per second of each page
-    # The crawl value at which the bandwidth reaches a page (the Lagrange multiplier Λ); 0: all wishes are fulfilled.
+    # The crawl value at which the bandwidth reaches a page (the Lagrange multiplier Λ); 0: all pages get all they can
+    # use.
     threshold: float
 
 
@@ -150,10 +151,10 @@ class SignalAllocation(Allocation):
     ----------
     effective_elapsed : ndarray of shape (n_pages,)
         The threshold policy of each page (ι in the paper): a crawl is due as soon as its elapsed time plus β for every
-        ChangeSignal reaches this, in seconds. ``inf`` where time alone never makes a crawl worth it.
+        ChangeSignal reaches this, in seconds. ``inf`` if time alone never makes a crawl worth it.
     least_freshness : ndarray of shape (n_pages,)
         The same policy as a probability, exp(-α ι): a crawl is due as soon as the probability that the copy is fresh
-        falls to this. It also holds where recall is 1, for which β is infinite.
+        falls to this. It also holds if recall is 1, for which β is infinite.
     """
 
     effective_elapsed: FloatArray
@@ -161,20 +162,20 @@ class SignalAllocation(Allocation):
 
 
 #: The rates at which the slope of each page's gain is the threshold: 0 above its steepest slope, all that is useful at
-#: 0. Called with the threshold, the change rates, the importances, and what else the gain depends on. A gain is a
-#: concave, increasing function of the rate; ways to divide a bandwidth maximise the sum of them, and differ in
-#: nothing else. The slope is in importance times seconds, so that pages are compared in the units of crawl values.
+#: 0. Called with the threshold, the change rates, the importances, and further arguments of the gain. A gain is a
+#: concave, increasing function of the rate. All ways to divide a bandwidth maximise the sum of the gains, and differ
+#: only in the gain. Its slope is in importance times seconds, the unit of crawl values.
 WantedRates = Callable[..., FloatArray]
 
 
 def checked(change_rate: ArrayLike, importance: ArrayLike) -> list[FloatArray]:
-    """Give a caller's change rates and importances as arrays, or say which of them is wrong."""
+    """Return change rates and importances as arrays, or raise an error that names the wrong one."""
     change, weight = page_arrays(change_rate=change_rate, importance=importance)
     return [not_negative("change_rate", change), not_negative("importance", weight)]
 
 
 def divide(wanted: WantedRates, columns: Sequence[FloatArray], bandwidth: float) -> Allocation:
-    """Give the best division of the bandwidth among pages, whose change rates, importances, ... are the columns."""
+    """Return the best division of the bandwidth among pages, whose change rates, importances, ... are the columns."""
     if not 0.0 < bandwidth < np.inf:
         raise ValueError(f"bandwidth is {bandwidth!r}; it must be a positive, finite number of crawls per second.")
 
@@ -184,8 +185,8 @@ def divide(wanted: WantedRates, columns: Sequence[FloatArray], bandwidth: float)
     if total(0.0) <= bandwidth:
         return Allocation(rates=_rates(wanted, columns, 0.0), threshold=0.0)
     below, above = _bracket_threshold(total, bandwidth, _start(columns, bandwidth))
-    # Rates between those at the two ends of the bracket, so that they add up exactly. This moves a rate by more than
-    # rounding only where demand is so steep that no threshold meets the bandwidth.
+    # Rates are interpolated between the two ends of the bracket, so that they add up exactly. This moves a rate by more
+    # than rounding only if demand is so steep that no threshold meets the bandwidth.
     rates, least = _rates(wanted, columns, below), _rates(wanted, columns, above)
     missing = bandwidth - fsum(float(np.sum(least[pages])) for pages in blocks(rates.size))
     room = fsum(float(np.sum(rates[pages] - least[pages])) for pages in blocks(rates.size))

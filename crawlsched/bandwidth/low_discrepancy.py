@@ -1,4 +1,4 @@
-"""Low-discrepancy schedule: which page to crawl in which slot so that each is always close to its rate."""
+"""Low-discrepancy schedule: a page for each slot, so that each page is always close to its rate."""
 
 from heapq import heappop, heappush
 from math import ceil
@@ -18,21 +18,21 @@ def low_discrepancy_schedule(rates: ArrayLike, n_slots: int) -> IndexArray:
     Parameters
     ----------
     rates : array_like of shape (n_pages,)
-        Crawls per second, or in any other unit: only their ratios matter, because every slot is used.
+        Crawls per second, or in any other unit: every slot is used, so only the ratios of the rates matter.
     n_slots : int
         How many slots to fill.
 
     Notes
     -----
-    Algorithm 3 of Azar et al. (LDS in Busa-Fekete et al., section 6.4), which is the schedule of Tijdeman. With q a
-    page's share of all rates, k the number of pages whose rate is not 0, and d = 1 / (2k - 2), a page that has been
-    crawled x times may be crawled again in the first slot n with q n - x ≥ d and has to be by the last one with
-    q n - x ≤ 1 - d; of the pages which may be crawled, the one with the earliest such deadline is (ties: the
+    Algorithm 3 of Azar et al. (LDS in Busa-Fekete et al., section 6.4), which is the schedule of Tijdeman. Let q be a
+    page's share of all rates, x the number of its crawls so far, k the number of pages whose rate is not 0, and
+    d = 1 / (2k - 2). The page may be crawled again from the first slot n with q n - x ≥ d on, and its deadline is the
+    last slot with q n - x ≤ 1 - d. Of the pages that may be crawled, the one with the earliest deadline goes (ties: the
     lowest page). After n slots the number of crawls of a page differs from q n by at most 1 - d, and no schedule
     can guarantee a smaller difference. It takes O(log k) operations per slot: pages that may not be crawled yet wait
     in a list per slot, the others in a heap ordered by deadline.
 
-    Rounding is the one departure: where it leaves no page that may be crawled, the one that may next is.
+    There is one departure: if rounding leaves no page that may be crawled, the page that may be crawled next goes.
 
     References
     ----------

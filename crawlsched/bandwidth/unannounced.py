@@ -1,4 +1,4 @@
-"""The best plans where nothing is announced: for crawls at even intervals, at random times, and starving no page."""
+"""The best plans without announcements: crawls at even intervals, at random times, or without giving up a page."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -45,7 +45,7 @@ def refresh_rates(
     it is the threshold Λ for every page that is crawled. Pages with μ/Δ ≤ Λ are not crawled, nor are pages that never
     change or do not matter.
 
-    Memory is bounded by a few numbers per page besides the arguments, and ten million pages take some seconds.
+    It needs a few numbers per page besides the arguments, and some seconds for ten million pages.
 
     References
     ----------
@@ -65,7 +65,7 @@ def refresh_rates(
 
 
 def even_rates(threshold: FloatArray | float, change_rate: FloatArray, importance: FloatArray) -> FloatArray:
-    """Give one over the elapsed time after which the crawl value is the threshold."""
+    """Return the inverse of the elapsed time after which the crawl value is the threshold."""
     interval = np.asarray(elapsed_at_value(threshold, change_rate, importance=importance))
     with np.errstate(divide="ignore", over="ignore"):
         return np.where(importance * change_rate > 0.0, 1.0 / interval, 0.0)
@@ -84,10 +84,10 @@ def harmonic_rates(
     -----
     With ρ the rate, Δ the change rate, μ the importance, the plan minimises the harmonic staleness cost
     -Σ μ ln(ρ / (ρ + Δ)) of Kolobov et al.; ρ / (ρ + Δ) is the freshness of a page which is crawled at random times
-    (as a Poisson process). The slope μ Δ / (ρ (ρ + Δ)) grows without bound as the rate falls, so no page is given up,
-    which the optimum of the other plans does to pages that change too fast. Solved for the rate,
+    (as a Poisson process). The slope μ Δ / (ρ (ρ + Δ)) grows without bound as the rate falls, so no page is given up;
+    the other plans give up pages that change too fast. Solved for the rate,
     ρ = (sqrt(Δ² + 4 μ Δ / Λ) - Δ) / 2; it is computed as 2c / (Δ + sqrt(Δ² + 4c)) with c = μ Δ / Λ, where
-    nothing cancels. Pages that never change, or do not matter, get no crawls.
+    nothing cancels. Pages that never change, or have no importance, get no crawls.
 
     References
     ----------
@@ -105,7 +105,7 @@ def harmonic_rates(
 
 
 def harmonic_wanted(threshold: FloatArray | float, change_rate: FloatArray, importance: FloatArray) -> FloatArray:
-    """Give ρ = (sqrt(Δ² + 4c) - Δ) / 2 with c = μΔ/Λ, the rate at which μ ln(ρ / (ρ + Δ)) has the slope Λ."""
+    """Return ρ = (sqrt(Δ² + 4c) - Δ) / 2 with c = μΔ/Λ, the rate at which μ ln(ρ / (ρ + Δ)) has the slope Λ."""
     useful = importance * change_rate
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         c = useful / threshold
@@ -148,7 +148,7 @@ def poisson_crawl_rates(
 
 
 def poisson_wanted(threshold: FloatArray | float, change_rate: FloatArray, importance: FloatArray) -> FloatArray:
-    """Give p = sqrt(μΔ/Λ) - Δ, written so that it does not cancel: Δ (μ/(ΔΛ) - 1) / (sqrt(μ/(ΔΛ)) + 1)."""
+    """Return p = sqrt(μΔ/Λ) - Δ, written so that it does not cancel: Δ (μ/(ΔΛ) - 1) / (sqrt(μ/(ΔΛ)) + 1)."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         steepness = importance / change_rate / threshold
         rates = change_rate * ((steepness - 1.0) / (np.sqrt(steepness) + 1.0))

@@ -19,8 +19,8 @@ __all__ = ["PageBlocks", "page_blocks"]
 _VOID = frozenset((
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr",
 ))  # fmt: skip
-# Elements whose end need not be written: what opening another closes, as far as the list or table around it. The others
-# close only a paragraph, within which only inline elements may be open.
+# Elements without a required end tag, and the open elements that each of them closes, up to the list or table around
+# it. Other elements close only a paragraph, in which only inline elements may be open.
 _AROUND_ITEMS = frozenset({"ul", "ol", "menu", "dl", "table", "tbody", "thead", "tfoot", "tr", "select", "optgroup"})
 _ENDED_BY: dict[str, tuple[frozenset[str], frozenset[str] | None]] = {
     name: (frozenset(names), _AROUND_ITEMS)
@@ -52,16 +52,16 @@ class PageBlocks:
 
     texts: list[str] = field(default_factory=list)  # text of each block, in the order of the page; at most 4,096
     paths: list[int] = field(default_factory=list)  # the path of tags, classes and ids that leads to each block
-    # Of each path on the way to blocks the path above, and the last step; what is above comes first.
+    # For each path on the way to blocks: the path above it, and its last step. Paths above come first.
     steps: dict[int, tuple[int, str]] = field(default_factory=dict)
-    # The paths that lead to what is there for programs: JSON in scripts, ``itemprop``, ``meta``.
+    # The paths that lead to data for programs: JSON in scripts, ``itemprop``, ``meta``.
     data: set[int] = field(default_factory=set)
     beyond: list[str] = field(default_factory=list)  # what is beyond the blocks
     room: int = field(default=MOST_BLOCKS, compare=False)  # how many tags, values, lines may still be read one by one
     url: str = ""  # what the page is called by
 
     def to(self, path: int, step: str) -> int:
-        """Return the path that leads one step on; all begin at 0."""
+        """Return the path that goes one step further; all paths begin at 0."""
         below = _path_below(path, step)
         if below not in self.steps:
             self.steps[below] = path, step
@@ -164,12 +164,12 @@ def page_blocks(markup: str, ignore_keys: Collection[str] = (), url: str = "") -
 
     Notes
     -----
-    A block is the text directly below an element; inline elements without a class or an id belong to the block around
-    them, and within ``<pre>`` those with a class do, too: they colour the words of a program. Numbers in classes and
-    ids do not count, nor does what programs make up in them. The time is linear in the length of the page: no search
-    looks further back than 64 elements, and deeper than that all is one path. There is time for 4,096 tags, or one for
-    each 12 characters where these are more; what is left is only looked at, and counts as a whole. It takes as long to
-    read a text, twice as long what is new to the page, and a quarter to look at a tag.
+    A block is the text directly below an element. Inline elements without a class or an id belong to the block around
+    them. Within ``<pre>`` those with a class do, too, since they colour the words of a program. Numbers in classes and
+    ids do not count, and neither do parts that programs make up. The time is linear in the length of the page: no
+    search looks further back than 64 elements, and everything deeper has one path. There is time for 4,096 tags, or for
+    one in 12 characters if these are more. The text after these counts as a whole. A text takes the time of a tag, and
+    a tag or a path that is new to the page takes that of two more.
 
     Examples
     --------
@@ -185,7 +185,7 @@ def page_blocks(markup: str, ignore_keys: Collection[str] = (), url: str = "") -
 
 @dataclass(slots=True)
 class _Place:
-    """Where a scan stands: the path to it, and the text of its block so far, None until it has one."""
+    """Where a scan stands: the path to the place, and the text of its block so far, None until it has one."""
 
     path: int
     is_preformatted: bool = False
@@ -291,7 +291,7 @@ class _Cut:
         return self._blocks
 
     def _read_rest(self, markup: str) -> None:
-        """Take what is not read tag by tag for the remainder: its text, and what its tags say; and its data."""
+        """Add the part that is not read tag by tag to the remainder: its text, the words of its tags, and its data."""
         text, tags, scripts = skimmed(markup)
         # What is new takes ten times as long; of what is too much all counts.
         self._blocks.room = most = n_read_singly(markup) // 32
@@ -304,7 +304,7 @@ class _Cut:
         self._blocks.beyond += [text, *filter(None, (said.get(written, written) for written in tags))]
 
     def _tell(self, place: _Place, text: str, data: list[tuple[str, str]]) -> None:
-        """Take over what a tag says by its attributes."""
+        """Take over the words in a tag's attributes."""
         if text:
             self._begin(place).append(f" {text} ")
         for key, value in data:
@@ -332,7 +332,7 @@ class _Cut:
         return place.pieces
 
     def _end(self, ended: Collection[str], stops: Collection[str] | None) -> None:
-        """End the innermost element of these names, and all in it; not one around an element at which looking stops."""
+        """End the innermost element of these names, and all in it, unless an element of `stops` lies in between."""
         for back in range(1, DEEPEST + 1):
             last, _ = self._open[-back]
             if last in ended:

@@ -64,7 +64,7 @@ def body_blocks(
     most = min(max(_MOST_TIMES * len(body), MOST_KEPT), _MOST_UNPACKED)
     inner = _unpacked(body, 16 + zlib.MAX_WBITS, most) if body.startswith(GZIP) else None
     if inner is not None:
-        body, content_type, encoding = inner, None, None  # once: what is packed in it again is binary
+        body, content_type, encoding = inner, None, None  # only once: a packed body inside counts as binary
     kind = content_kind(body, content_type, encoding)
     if kind == "binary":
         members = members_of_zip(body)
@@ -146,7 +146,7 @@ def _add_rows(blocks: PageBlocks, root: int, lines: list[str], start: int, delim
             n_read = reader.line_num
             for number, cell in enumerate(row):
                 blocks.add(paths[number] if number < len(paths) else root, cell.strip() or '""')
-    except csv.Error:  # what is no table from here on is the remainder
+    except csv.Error:  # the lines from here on are no table, and become the remainder
         pass
     blocks.beyond = lines[start + n_read :]
 
@@ -211,7 +211,7 @@ def _picture_of_png(body: bytes) -> bytes:
 
 
 def _unpacked(data: bytes, window: int, most: int) -> bytes | None:
-    """Return what was compressed; None where that is damaged, or more than this."""
+    """Return the decompressed data; None if they are damaged, or more than `most` bytes."""
     try:
         unpacker = zlib.decompressobj(window)
         unpacked = unpacker.decompress(data, most)

@@ -1,4 +1,4 @@
-"""What a body is, by its content type where that is believable and by its first bytes otherwise."""
+"""The kind of a body, by its content type if that is believable, and by its first bytes otherwise."""
 
 import codecs
 import re
@@ -12,7 +12,7 @@ __all__ = ["Body", "content_kind", "decoded"]
 
 
 class Body(NamedTuple):
-    """What a recipe is given."""
+    """A response's body, as recipes take it."""
 
     body: bytes
     content_type: str | None
@@ -52,7 +52,8 @@ _BINARY_STARTS = (
     b"%PDF-", b"\x89PNG\r\n", b"GIF87a", b"GIF89a", b"\xff\xd8\xff", b"PK\x03\x04", b"\x1f\x8b", b"RIFF", b"OggS",
     b"ID3", b"\x00\x00\x00", b"\x7fELF", b"BZh", b"7z\xbc\xaf", b"wOFF", b"wOF2",
 )  # fmt: skip
-# By what a media type says; the first that is found counts. Servers that do not know say the first.
+# Kinds by words in the media type; the first that is found counts. Servers that do not know the type send the first
+# kind.
 _KINDS = (
     (re.compile(r"octet-stream|unknown|\*|^[^/]*$"), ""),
     (re.compile(r"html(?:\+xml)?$"), "html"),
@@ -64,7 +65,7 @@ _KINDS = (
 
 
 def content_kind(body: bytes, content_type: str | None, encoding: str | None = None) -> str:
-    """Return what a body is: "html", "xml", "json", "text" or "binary".
+    """Return the kind of a body: "html", "xml", "json", "text" or "binary".
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The detector: did a page change, for whom, and what of the difference is noise? One door in, one verdict out."""
+"""The detector: did a page change, for whom, and which of the differences are noise?"""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["Detector", "Finding"]
 class Finding(NamedTuple):
     """What the detector says of one page."""
 
-    is_news: bool  # whether it has something that its reader did not get, and that is no noise
+    is_news: bool  # whether it has something that is new to its reader, and is no noise
     is_change: bool  # whether that is a change of the page, and not of its template
     kind: str  # "first", "page", "template", "data", or "" where there is no news
     ignored: tuple[str, ...] = ()  # what is left out, and why
     reason: str = ""  # why a difference is no news: "noise", "template"; "" otherwise
-    # Whether a second fetch at once has to decide; of noise, whether this page has not shown it itself.
+    # Whether a second fetch at once has to decide; for noise, whether this page has not shown it itself yet.
     is_suspect: bool = False
     changed_share: float | None = 0.0  # share of the blocks, then and now, that are new or gone
 
@@ -45,10 +45,10 @@ class Detector(NamedTuple):
     def judge(
         self, seen: PageBlocks, given: Trace | None, now: float, *, asked_at: float | None = None, learns: bool = True
     ) -> Finding:
-        """Judge a visit by what the reader of the page was given last (None at the first visit).
+        """Judge a visit by comparison with the content that the reader got last (None at the first visit).
 
-        `asked_at` is by default `now`: answers need not come in the order of their requests. Without `learns` the visit
-        does not count, as for the second fetch of one that has been counted.
+        `asked_at` is `now` by default; answers need not come in the order of their requests. Without `learns` the visit
+        does not count, as for the second fetch of a visit that has been counted.
         """
         if given is None:
             return Finding(True, False, "first")
@@ -75,7 +75,7 @@ class Detector(NamedTuple):
         return finding._replace(changed_share=share, is_suspect=is_suspect)
 
     def _needs_look(self, page: str, found: Sequence[Difference], proved: Mapping[int, Evidence]) -> bool:
-        """Whether a second fetch has to tell if it is noise here: it was never seen to be, or stands still."""
+        """Whether a second fetch has to decide if it is noise here: the page never showed it, or it stands still."""
         needs_look = False
         for number, why in proved.items():
             stands_still = why.leave_out(page, found[number].new or found[number].old)
@@ -89,7 +89,7 @@ class Detector(NamedTuple):
         of_site = self.shared.of_site(seen, left, now)
         own = [one for one, is_of_site in zip(left, of_site, strict=True) if is_of_site is False]
         if not own:
-            # This page is the first to show it, or was put off, and may have been the first.
+            # This page is the first to show it; or its visit was put off, and it may have been the first.
             if None in of_site or is_again:
                 self._note(seen, left)
                 return Finding(True, False, "template", told)
@@ -102,7 +102,7 @@ class Detector(NamedTuple):
 
     @staticmethod
     def _note(seen: PageBlocks, told: Sequence[Difference]) -> None:
-        """Keep the differences that were delivered with the page's trace, for `why`."""
+        """Keep the delivered differences in the page's trace, for `why`."""
         seen.trace.changes = [
             [seen.trace.names.get(one.place, one.kind), _shown(one.was, one.old), _shown(one.says, one.new)]
             for one in told[:MOST_KEPT_OF_PAGE]
@@ -118,12 +118,12 @@ class Detector(NamedTuple):
     ) -> bool | None:
         """Learn from two fetches of a page, made at once; return whether they differed where that was not known.
 
-        `apart` is the time between the two as a share of that since the visit before: an edit may fall between them.
-        With `may_be_old` the second may be an old copy, and the first an edit. None: one of them is cut, or they are of
-        two pages.
+        `apart` is the time between the two as a share of the time since the visit before: an edit may fall between
+        them. With `may_be_old` the second may be an old copy, and the first an edit. Return None if one of them is cut,
+        or if they are of two pages.
         """
         between = differences(first.trace, second.trace)
-        if any(one.kind == "order" for one in between):  # of two blocks that change places either may have moved
+        if any(one.kind == "order" for one in between):  # if two blocks change places, either may have moved
             moved = {one.place: one for one in differences(second.trace, first.trace) if one.kind == "order"}
             between = [*between, *(moved[place] for place in moved.keys() - {one.place for one in between})]
         if between and not _are_comparable(first.trace, second.trace):

@@ -1,4 +1,4 @@
-"""Fingerprints: what a page's content comes down to, by which recipe, and how like another page's it is."""
+"""Fingerprints: digests of content with their recipes, and measures of how alike two contents are."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Fingerprint(NamedTuple):
 
     Notes
     -----
-    blake2b [1]_ is cryptographic, so that no site can craft another page with the same fingerprint; that others are
-    faster does not matter beside reading the page. The recipe is its `person`: the same content has another digest
-    under another recipe.
+    blake2b [1]_ is cryptographic, so that no site can craft another page with the same fingerprint. A faster hash would
+    not matter beside the time to read the page. The recipe is its `person`: the same content has another digest under
+    another recipe.
 
     Examples
     --------
@@ -62,7 +62,7 @@ class Fingerprint(NamedTuple):
 
 
 def sketch(text: str) -> bytes:
-    """Sketch a text for similarities when the text is gone: the 64 smallest hashes of its shingles.
+    """Sketch a text, so that it can be compared when it is gone: the 64 smallest hashes of its shingles.
 
     Notes
     -----
@@ -112,7 +112,7 @@ def likeness(text: str, address: str) -> bytes | None:
     >>> one == two, one == likeness("Tea was not found", "https://example.com/news/tea-7.html")
     (True, False)
     """
-    if len(text) > LONGEST_COMPARED:  # it is the page's own, whatever it is called
+    if len(text) > LONGEST_COMPARED:  # such a text is the page's own
         return None
     name = unquote(urlsplit(address).path.rstrip("/").rpartition("/")[2])
     stem = name.rpartition(".")[0] or name

@@ -1,8 +1,8 @@
 """A linear scan of HTML: each tag with the text before it, whatever the markup.
 
-No tree is built. Whatever a page holds (elements 100,000 deep, quotes that never close, a picture that is called HTML),
-the scan takes time in proportion to its length, gives the same for the same page with every version of every library,
-and raises nothing.
+No tree is built. The scan takes time in proportion to the length of a page, and raises nothing, whatever the page holds
+(elements 100,000 deep, quotes that never close, a picture that is called HTML). It gives the same for the same page
+with every version of every library.
 """
 
 import re
@@ -27,9 +27,9 @@ INLINE = frozenset((
     "kbd", "label", "mark", "nobr", "q", "rp", "rt", "ruby", "s", "samp", "small", "span", "strike", "strong", "sub",
     "sup", "time", "tt", "u", "var", "wbr",
 ))  # fmt: skip
-# Text and a tag; and, where the element holds nothing but text, that text and the closing tag: one match for both saves
-# a fifth of the time. Attributes may hold ">" within quotes, and quotes count only behind "=". Possessive, so that a
-# failing match costs no more than what it has looked at.
+# Text and a tag. If the element holds nothing but text, also that text and the closing tag: one match for both saves a
+# fifth of the time. Attributes may hold ">" within quotes, and quotes count only after "=". Quantifiers are possessive,
+# so that a failing match costs no more than the characters it has looked at.
 _BEFORE = r"([^<]*+)<((?:/[a-zA-Z][^\s/>]*+|([a-zA-Z][^\s/>]*+))"
 _BEHIND = r")>(?:([^<]*+)</\3>)?+"
 _WITHIN = r"""(?:[^>=]++|=\s*+(?:"[^"]*+"|'[^']*+')?+)*+"""
@@ -41,13 +41,13 @@ _CLOSERS = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in 
 _NO_TAG = re.compile(
     r"<!--(?:-?>|.*?(?:--!?>|\Z))|<(?:[!?]|/(?![a-zA-Z]))[^>]*+>?|(?P<text>(?:<(?![a-zA-Z/!?])[^<]*+)++)", re.DOTALL
 )
-# A comment, and what holds no tags, to the end where that is missing.
+# A comment, or an element that holds no tags; up to the end of the page if its own end is missing.
 _PART_WITHOUT_TAGS = re.compile(
     r"<(?=[!a-z])(?:!--(?:-?>|.*?(?:--!?>|\Z))|"
     rf"(?P<tag>({'|'.join(sorted(_CLOSERS))})(?=[\s/>]){_WITHIN}>?)(?P<held>.*?)(?=</\2[\s/>]|\Z))",
     re.DOTALL | re.IGNORECASE,
 )
-# Where tags are not read one by one: those that say nothing, those that can say something, and any.
+# For parts in which tags are not read one by one: tags that say nothing, a tag that can say something, and any tags.
 _BARE_TAGS = re.compile(rf"(?:</?+(?!(?:{'|'.join(sorted(_CLOSERS))}|s|del|strike)>)[a-z]++[1-6]?+>)++", re.IGNORECASE)
 _TELLING_TAG = re.compile(rf"<((?i:s|del|strike)(?=>)|[a-zA-Z][^\s/<>]*+[\s/]{_WITHIN})(?:>|\Z)")
 _ANY_TAGS = re.compile(rf"(?:<[a-zA-Z/!?]{_WITHIN}>?)++")
@@ -114,7 +114,7 @@ class Tag:
         return self._values
 
 
-#: A text, the tag behind it, and what this element holds where that is text and nothing else.
+#: A text, the tag after it, and the content of this element if that is text and nothing else.
 Scanned = tuple[str, Tag | None, str | None]
 
 
@@ -126,9 +126,9 @@ class Scan:
     Notes
     -----
     Comments and declarations are left out, and so is what no reader sees: the contents of styles, and of what stands in
-    for something that is not shown (noscript, template, iframe). What titles and text areas hold is text. A script is
-    given with what it holds, since that may be data.
-    Broken markup is read as the HTML standard has browsers read it, as far as a reader would see the difference.
+    for something that is not shown (noscript, template, iframe). The contents of titles and text areas are text. A
+    script comes with its contents, since they may be data. Broken markup is read as the HTML standard has browsers read
+    it, as far as a reader would see the difference.
 
     Examples
     --------
@@ -261,7 +261,8 @@ def visible_text(markup: str) -> str:
 def skimmed(markup: str) -> tuple[str, list[str], list[tuple[str, str]]]:
     """Return the text of a part of a page, the tags that can say something, and its scripts, each a tag and a text.
 
-    It takes a third of the time of a scan. Here every tag ends a word, even within a word: so some markup counts.
+    It takes a third of the time of a scan. Here every tag ends a word, even inside one, so some markup counts as a
+    change.
 
     Examples
     --------

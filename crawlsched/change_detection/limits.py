@@ -1,10 +1,10 @@
 """Limits: numbers that several parts of the detector share, each with its reason."""
 
-#: Fewer may be an accident: pages that prove or are suggested, blocks that differ at once, words that pages share,
+#: Fewer may be an accident: pages that prove or suggest noise, blocks that differ at once, words that pages share,
 #: trials of a validator.
 FEW = 3
 
-#: Contents that share less are of two pages: a log-in wall shares its frame with what is behind it.
+#: Contents that share less are of two pages: a log-in wall shares its frame with the page behind it.
 LEAST_SHARED = 0.3
 
 #: Second fetches, and requests for a page that cannot exist, as a share of the visits that could find a change.
@@ -32,8 +32,8 @@ NEW_COSTS = 2
 #: Characters of a page that are kept as they are, and of what lies beyond a digest of each block: 20 kB compressed.
 MOST_KEPT = 200_000
 
-#: Characters that are compared token by token, 64 more for each text: 7 ms. All differences behind are one remainder.
-#: One text may use a quarter, which leaves room for others. A difference in a longer text is never noise.
+#: Characters that are compared token by token, 64 more for each text: 7 ms. All differences after these are one
+#: remainder. One text may use a quarter, which leaves room for others. A difference in a longer text is never noise.
 MOST_COMPARED = 40_000
 LONGEST_COMPARED = MOST_COMPARED // 4
 

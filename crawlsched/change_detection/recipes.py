@@ -29,33 +29,34 @@ RECIPE_OPTIONS = {
     "ignore_keys": "a list of names of keys, such as ['generated_at']",
 }
 
-# The methods that do not take all of them.
+# The options of those methods that do not take all.
 _TAKEN = {"main_text": {"ignore_keys"}, "json": {"ignore_keys"}, "raw_bytes": set[str](), "function": set[str]()}
 
 
 class Recipe:
-    """How content becomes a fingerprint. No body makes one raise, or run for ever.
+    """How content becomes a fingerprint. No body makes a recipe raise an error, or run for ever.
 
     Parameters
     ----------
     method : {"blocks", "visible_text", "main_text", "json", "raw_bytes"} or callable
-        What counts: what a reader or a program reads, block by block, so that a `Detector` can tell what of it is
-        noise; all text that a reader sees; the article, as trafilatura finds it; what a JSON document says, whatever it
-        is called; every byte; or what ``f(body, content_type, url)`` returns, bytes or str. The ``version`` of a
-        function, if it has one, is part of the recipe's id: change it when the function sees pages in another way.
+        What counts. ``blocks``: all that a reader or a program reads, block by block, so that a `Detector` can find the
+        noise in it. ``visible_text``: all text that a reader sees. ``main_text``: the article, as trafilatura finds it.
+        ``json``: the values of a JSON document, whatever its type is called. ``raw_bytes``: every byte. A function:
+        what ``f(body, content_type, url)`` returns, bytes or str. The ``version`` of a function, if it has one, is part
+        of the recipe's id: change it when the function treats pages in another way.
     keep, drop : sequence of str
         CSS selectors or XPaths: `keep` has the parts of a page that count (none: all), and `drop` those that do not,
-        also within what is kept. ``::attr(name)`` makes an attribute count: ``keep=["html", "a::attr(href)"]`` where
-        links lead, too.
+        also within what is kept. ``::attr(name)`` makes an attribute count: with ``keep=["html", "a::attr(href)"]`` the
+        targets of links count, too.
     ignore_keys : sequence of str
         Keys that do not count where the body, or a script of it, is JSON.
 
     Notes
     -----
-    All methods but blocks compare JSON with its keys. All but raw bytes and functions compare other content that is
-    not HTML by its blocks. The borders between blocks, and the paths to them, are markup. From the same bytes,
-    trafilatura finds another text after an upgrade in 8 to 26 % of real pages. Where it finds none, all visible text
-    counts, under an id of its own.
+    All methods but blocks compare JSON with its keys. All but raw bytes and functions compare other content that is not
+    HTML by its blocks. The borders between blocks, and the paths to them, are markup and do not count. After an
+    upgrade, trafilatura finds another text in the same bytes for 8 to 26 % of real pages. Where it finds no text, all
+    visible text counts, under an id of its own.
 
     Examples
     --------
@@ -84,7 +85,7 @@ class Recipe:
         given = {"keep": keep, "drop": drop, "ignore_keys": ignore_keys}
         for option, value in given.items():
             is_right = isinstance(value, Collection) and all(isinstance(one, str) for one in value)
-            if not is_right or isinstance(value, str):  # the characters of a text would each be taken for one
+            if not is_right or isinstance(value, str):  # each character of a text would count as one
                 raise ValueError(f"{option} is {value!r}; it is {RECIPE_OPTIONS[option]}.")
             if value and option not in takes:
                 told = f"takes {', '.join(sorted(takes))}" if takes else "takes no options"
@@ -122,7 +123,7 @@ class Recipe:
         return Fingerprint.of(recipe_id, counts)
 
     def content(self, body: Body) -> tuple[str, bytes | str, PageBlocks | None]:
-        """Return the id of the recipe by which a body was read, what of it counts, and its blocks if these do."""
+        """Return the id of the recipe that read a body, the content that counts, and its blocks if they count."""
         if callable(self.method):
             return *self._of_function(self.method, body), None
         if self.method == "raw_bytes":

@@ -30,8 +30,8 @@ class LinearTranslator(HTMLTranslator):
     Here the left part is a condition on the right one, ``p[preceding-sibling::p]``, which ends at the first sibling
     that fits. The elements selected are the same.
 
-    Two things keep the usual translation: a bare ``*``, before which a condition would mean something else, and
-    ``:has()``, within which selectors begin at its element.
+    Two things keep the usual translation. Before a bare ``*`` a condition would mean something else. Within ``:has()``
+    selectors begin at its element.
 
     Examples
     --------
@@ -127,7 +127,7 @@ def compiled_selector(argument: str, number: int, text: str) -> Any:
         import parsel.xpathfuncs  # noqa: F401  # it makes has-class() known to lxml
 
         select = etree.XPath(xpath, namespaces=_NAMESPACES)
-        select(_SAMPLE)  # names that XPath does not know are found only now, and within [...] not even now
+        select(_SAMPLE)  # unknown names are found only here, and within [...] not even here
         for called in _CALLED.findall(_LITERAL.sub("''", xpath)):
             if called.rpartition("::")[2] not in _FUNCTIONS:
                 raise ValueError(f"unknown function {called}()")

@@ -16,13 +16,13 @@ from crawlsched.change_detection.trace import Difference, digest_of
 
 __all__ = ["SharedTexts"]
 
-#: A place, the kind of its difference, and the new text there; the text that went where there is no new one.
+#: A place, the kind of its difference, and the new text there, or the old text where there is no new one.
 _Edit = tuple[int, str, str]
 
 
 @dataclass(slots=True)
 class _Shown:
-    """Who has shown an edit: pages, with a digest of all that they say; what is around it; how many were without it."""
+    """The pages that have shown an edit, with digests of their texts; the text around it; how many pages lacked it."""
 
     since: float
     around: int
@@ -36,8 +36,8 @@ class SharedTexts:
 
     Notes
     -----
-    News of a page at a place is the site's if other pages say it there, too, and none that was asked for since lacks
-    it. If one lacks it, pages are in different states, and the text is each page's own. Pages with exactly the same
+    A page's new text at a place is the site's if other pages have it there, too, and no page asked for since lacks it.
+    If a page lacks it, pages are in different states, and the text is each page's own. Pages with exactly the same
     content count as one.
     """
 
@@ -117,8 +117,8 @@ class SharedTexts:
         if not others:
             # Of several blocks of a place some may be the pages' own.
             return None if is_alike and one.n <= 1 else False
-        # A text of hardly a word, as "sold out", needs two other pages where no edit was the site's before; a new fact
-        # for programs does not.
+        # A text of hardly a word, such as "sold out", needs two other pages at a place where no edit was the site's
+        # before. A new fact for programs does not.
         is_fact = one.kind == "added" and one.place in seen.data
         if others < (1 if is_alike or is_fact or len(edit[2].split()) >= FEW else 2):
             return False
@@ -144,7 +144,7 @@ class SharedTexts:
 
 
 def _edit_of(one: Difference) -> _Edit:
-    """Return what identifies an edit: the place and its new text, or the text that went where none came.
+    """Return what identifies an edit: the place and its new text, or the old text where no new one came.
 
     Where a page has several blocks at a place any of them may hold the same few tokens: there the whole text counts.
     """
@@ -155,7 +155,7 @@ def _edit_of(one: Difference) -> _Edit:
 
 
 def _holds(text: str, part: str) -> bool:
-    """Whether a text holds another; among the first 64 places at least one must not be within a word."""
+    """Whether a text holds another; at least one of its first 64 places must not be within a word."""
     found = islice(re.finditer(re.escape(part), text), DEEPEST)
     return any(not (_is_in_word(text, match.start()) or _is_in_word(text, match.end())) for match in found)
 

@@ -12,7 +12,7 @@ from crawlsched.change_detection.limits import DEEPEST, LONGEST_NAME
 __all__ = ["ASSET", "KEY_OF_A_ROW", "canonical_json", "data_of", "parsed_json", "script_data", "state_words", "told_by"]
 
 _ASSIGNED = re.compile(r"""\s*(?:(?:window|self|globalThis)[.\[]|var\s|let\s|const\s)[^={;(]{1,100}=\s*(?=[{\[])""")
-#: A value that ends so names a file of the site, as links and sources of images do, and counts no more than these.
+#: A value with this end names a file of the site. Like links and sources of images, it does not count.
 ASSET = re.compile(r"\.(?:js|mjs|css|png|jpe?g|gif|svg|webp|avif|ico|woff2?|map)(?:\?\S*)?\Z", re.IGNORECASE)
 
 # Keys that frameworks use for themselves: they name a build or a request.
@@ -44,7 +44,7 @@ _SWITCHES = ("hidden", "disabled", "checked", "selected", "readonly", "open")
 # What is behind the 64th attribute has no name.
 _SAID = ("alt", "aria-label", "title", "placeholder", "label", "")
 _ARIA = [f"aria-{state}" for state in ("pressed", "disabled", "checked", "selected", "expanded", "current", "valuenow")]
-# All that counts.
+# All attributes that count.
 _TELLING = frozenset({"class", "style", "value", "start", "srcdoc", *_SWITCHES, *_SAID, *_ARIA})
 _OF_ITEMS = ("content", "datetime", "href")
 _META = re.compile(r"description|og:(?!image)|product:|article:|price|availability", re.IGNORECASE)
@@ -127,7 +127,7 @@ def data_of(tag: Tag) -> list[tuple[str, str]]:
 def script_data(tag: Tag, text: str, ignored: frozenset[str] = frozenset()) -> Any:
     r"""Return the data that a script holds, or assigns to a variable; None if it is a program.
 
-    With too many values, it is one value: the whole text.
+    Too many values count as one value, the whole text.
 
     >>> script_data(Tag('script type="application/ld+json"'), '{"price": 5}'), script_data(Tag("script"), "go()")
     ({'price': '5'}, None)
@@ -142,9 +142,9 @@ def script_data(tag: Tag, text: str, ignored: frozenset[str] = frozenset()) -> A
 
 
 def parsed_json(text: str, start: int | None = None, ignored: frozenset[str] = frozenset()) -> Any:
-    """Parse JSON, with numbers as they are written and without some keys; None where it is none.
+    """Parse JSON, with numbers as they are written and without some keys; None if it is not JSON.
 
-    With a start, the text after the JSON does not matter. With too many values, it is one value: the whole text.
+    With a start, the text after the JSON does not matter. Too many values count as one value, the whole text.
     """
     if sum(map(text.count, ",[{")) > 2 * n_read_singly(text):
         return text

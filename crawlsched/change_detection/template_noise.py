@@ -13,17 +13,18 @@ from crawlsched.change_detection.trace import Difference, Trace, digest_of
 
 __all__ = ["Evidence", "TemplateNoise"]
 
-# Two fetches at once differ in half of the cases or more where it is noise, in a tenth at most where it is edited: this
-# is how much a difference proves (Wald 1945, "Sequential tests of statistical hypotheses").
+# Two fetches at once differ in at least half of the cases at a place of noise, and in at most a tenth at a place that
+# is edited. These shares decide how much a difference proves (Wald 1945, "Sequential tests of statistical hypotheses").
 _EDITED, _LEAST_NOISE = 0.1, 0.5
-# Nothing is surer than that, so that a single fetch that agrees proves little.
+# No noise counts as surer than this, so that a single fetch that agrees proves little.
 _MOST_NOISE = 1.0 - 0.5 * _EDITED
 # If every visit finds an edit, the probability that it fell between the two fetches is the time between them, as a
-# share of that between visits. Where the share is larger, a page is visited as fast as it can be edited, and nothing
-# could be proved. A page contradicts noise, too, if chance would make its fetches agree so often in a smaller share.
+# share of the time between visits. Where this share is larger, a page is visited as fast as it can be edited, and
+# nothing could be proved. A page also contradicts noise if its fetches agree so often that chance would do so in a
+# smaller share of cases.
 _MOST_EDITED = 2.0 * _EDITED
-# It is noise beyond these odds, until an edit is as likely. Evidence beyond the highest, on either side, is dropped: a
-# place that stands still from now on is known for that after three to twelve fetches.
+# A place is noise beyond the first of these odds, until an edit is as likely. Evidence beyond the highest odds, on
+# either side, is dropped, so that a place which stands still from now on is recognised after three to twelve fetches.
 _ODDS, _HIGHEST = log(100.0), log(1_000.0)
 
 #: A place, and which of its blocks: the "only" one, "all", one by its number from the beginning or end, "order".
@@ -34,13 +35,13 @@ _Where = tuple[int, str, str, str]
 
 @dataclass(slots=True)
 class Evidence:
-    """What is known of tokens at one place of a template; where visits are counted, of the place as a whole."""
+    """The evidence about tokens at one place of a template; where visits are counted, about the place as a whole."""
 
     name: str = ""  # how to call the place
     differed: int = 0  # fetches made at once, or visits, that differed here, and that did not
     agreed: int = 0
     score: float = 0.0  # their evidence for noise
-    only_digits: bool = True  # whether all that differed was digits; whether the block was there and was not
+    only_digits: bool = True  # whether only digits differed; whether one fetch had no such block
     toggles: bool = False
     is_noise: bool = False  # whether chance and edits are ruled out
     # How often two fetches of some pages differed here, and how often they did not.
@@ -51,7 +52,7 @@ class Evidence:
     kept: list[str] | None = None
     said: str = ""  # the text that was left out last
     said_of: dict[str, int] = field(default_factory=dict)  # the same by page, as digests
-    since: float = 0.0  # when it came to be noise, POSIX seconds
+    since: float = 0.0  # when it became noise, POSIX seconds
 
     def probed(self, page: str, *, differed: bool, now: float = 0.0, apart: float = 0.0) -> None:
         """Count two fetches made at once.
@@ -84,7 +85,7 @@ class Evidence:
             self.is_noise = False
 
     def is_noise_of(self, page: str) -> bool:
-        """Whether it is noise on a page: it has shown it, or two others have and it does not contradict."""
+        """Whether this is noise on a page: the page has shown it, or two others have and it does not contradict."""
         if not self.is_noise or self.has_shown(page):
             return self.is_noise
         _, still_here = self.pages.get(page, (0, 0))
@@ -106,7 +107,7 @@ class Evidence:
         self.kept = [*counts.elements()]
 
     def knows(self, digest: int) -> bool:
-        """Whether a text was shown before; from now on it was."""
+        """Return whether a text was shown before, and note that it was."""
         if digest in self.states:
             return True
         self.states = [*self.states, digest][-REMEMBERED:]
@@ -127,12 +128,12 @@ class Evidence:
         return before == digest
 
     def to_list(self) -> list[Any]:
-        """Return it as plain data, the arguments that make it."""
+        """Return the arguments that make this object, as plain data."""
         values = (getattr(self, name) for name in self.__slots__)
         return [value.copy() if isinstance(value, dict) else value for value in values]
 
     def say(self) -> str:
-        """Say what it rests on, in a few words."""
+        """Return the evidence in a few words."""
         return f"differed in {self.differed} of {self.differed + self.agreed} second fetches at once"
 
 
@@ -142,8 +143,8 @@ class TemplateNoise:
     Notes
     -----
     Each piece of evidence is about the tokens between two others at a place. A place is the path that leads to a block.
-    Where several blocks of a page have one path, a place is a number among them, from the beginning and from the end.
-    Where most differ at once, it is all of them.
+    Where several blocks of a page have the same path, each is a place by its number, from the beginning and from the
+    end. If most of them differ at once, all of them are one place.
     """
 
     def __init__(self) -> None:
@@ -155,12 +156,12 @@ class TemplateNoise:
         self.is_shared = False
         self.n_probes = 0
         self.n_quiet = 0
-        #: How often in a row a page with former content gave it at both fetches.
+        #: How often in a row a page that showed former content showed it in both fetches.
         self.n_returns = 0
         self.n_learned = self.n_written = 0
 
     def hidden(self, page: str, found: Sequence[Difference]) -> dict[int, Evidence]:
-        """Return which of some differences are noise, by their number, and what proves it."""
+        """Return which of some differences are noise, by their number, and the evidence."""
         proved = {}
         for number, one in enumerate(found):
             for evidence, *texts in self._speaking_for(one):
@@ -170,7 +171,7 @@ class TemplateNoise:
         return proved
 
     def _speaking_for(self, one: Difference) -> list[tuple[Evidence, str, str]]:
-        """Return what is known of the tokens of a difference, and of whole blocks; with each what they said and say."""
+        """Return the evidence about the tokens of a difference and about whole blocks, each with old and new text."""
         slots = [(one.left, one.right, one.old, one.new), ("", "", one.was, one.says)][one.is_whole :]
         return [
             (evidence, was, says)
@@ -192,8 +193,8 @@ class TemplateNoise:
     ) -> bool:  # fmt: skip
         """Learn from two fetches made at once; return whether they differed where that was not known.
 
-        `apart` is the time between the two as a share of that since the visit before. With `may_be_old` the second may
-        be an old copy: then only differences that other fetches have shown teach.
+        `apart` is the time between the two as a share of the time since the visit before. With `may_be_old` the second
+        may be an old copy; then only differences count that other fetches have shown.
         """
         is_surprised = len(self.hidden(page, found)) < len(found)
         differing: dict[_Key, set[tuple[str, str]]] = {}
@@ -240,7 +241,7 @@ class TemplateNoise:
         self.n_learned += bool(differing)
 
     def suggestions(self, *, new: bool = False) -> list[str]:
-        """Return what differs at most visits without a proof that it is noise; if asked for, only what is `new`."""
+        """Return suggestions for places that differ at most visits without proof of noise; if `new`, only new ones."""
         proved = {where[0] for where, evidence in self._evidence.items() if evidence.is_noise}
         said = proved | self._suggested if new else proved
         found = {place: one for place, one in self._visits.items() if place not in said and _is_restless(one)}
@@ -255,12 +256,12 @@ class TemplateNoise:
                 yield {"place": one.name + slot, "since": one.since, "evidence": one.say(), "said": one.said}
 
     def _standing(self, trace: Trace, but: Mapping[_Key, set[tuple[str, str]]]) -> Iterator[Evidence]:
-        """Yield what is known of places that a page has, and in which nothing differed."""
+        """Yield the evidence about places that a page has, and in which nothing differed."""
         counts = Counter(trace.places) if self._evidence else Counter()
         for (place, which, *slot), evidence in self._evidence.items():
             n, differing = counts[place], but.get((place, which), set())
             is_there = n > 0 and (not which[-1].isdigit() or -n <= int(which) < n)
-            # Where a whole block differed its tokens did, and the other way round.
+            # If a whole block differed, its tokens differed, and the other way round.
             is_whole = not any(slot)
             if is_there and not (differing if is_whole else {(*slot,), ("", "")} & differing):
                 yield evidence
@@ -306,7 +307,7 @@ def _suggestion(visits: Evidence) -> str:
 
 
 def _tracked(known: dict[Any, Evidence], where: Any, name: str) -> Evidence:
-    """Return what is known of something; where there is no room for more, what has differed least goes."""
+    """Return the evidence about something; if there is no room for more, the one that has differed least goes."""
     if where not in known and len(known) >= 2 * MOST_PLACES:
         for least in sorted(known, key=lambda one: -known[one].differed)[MOST_PLACES:]:
             del known[least]

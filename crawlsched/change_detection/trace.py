@@ -1,4 +1,4 @@
-"""Traces: what a page said, place by place, and how a page differs from one."""
+"""Traces: the texts of a page, place by place, and how a page differs from a trace."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from crawlsched.change_detection.limits import DEEPEST, LONGEST_COMPARED, LONGES
 
 __all__ = ["Difference", "Kind", "Trace", "differences", "digest_of", "gaps_between", "token_runs"]
 
-#: From and to, before and now.
+#: A gap: from and to among the old items, and from and to among the new ones.
 Gap = tuple[int, int, int, int]
 
 # What a tag says, a number with its decimals, a word of Latin letters and digits such as a hash, a word of other
@@ -63,22 +63,22 @@ class Difference(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Trace:
-    """What a page said, block by block, in order.
+    """The texts of a page, block by block, in order.
 
     Attributes
     ----------
     places : list of int
         The path to each block, 32 bits.
     texts : list of (str or None)
-        What each says; None beyond what is kept.
+        The text of each block; None beyond the texts that are kept.
     digests : list of int
         32 bits of each text.
     names : dict of int to str
-        How to call each place.
+        The name of each place.
     rest : int
-        Of what lies beyond the blocks that are looked at; 0 where nothing does.
+        32 bits of the text beyond the blocks that are looked at; 0 if there is none.
     changes : list of [str, str, str]
-        What differed last, for who asks: the name of the place, what it said before, and what it says.
+        The last differences, for `why`: the name of the place, its text before, and its text now.
 
     Examples
     --------
@@ -113,7 +113,7 @@ class Trace:
         return _VERSION + zlib.compress(written.encode("ascii"), 1)
 
     @staticmethod
-    @lru_cache(maxsize=4)  # of a visit it is asked for when it is read, and when it is judged
+    @lru_cache(maxsize=4)  # a visit asks for it when it is read, and when it is judged
     def unpacked(data: bytes) -> Trace | None:
         """Return what `packed` gave; None where it is none."""
         if not data.startswith(_VERSION):
@@ -128,7 +128,7 @@ class Trace:
         return Trace(places, texts, digests, dict(named), rest, changes)
 
     def texts_at(self, places: Iterable[int]) -> dict[int, list[str]]:
-        """Return what is said at some places."""
+        """Return the texts at some places."""
         found: dict[int, list[str]] = {place: [] for place in places}
         for place, text in zip(self.places, self.texts, strict=True):
             if place in found and text is not None:
@@ -164,7 +164,7 @@ def differences(before: Trace, now: Trace) -> list[Difference]:
     old, new = (
         [place << 32 | said for place, said in zip(one.places, one.digests, strict=True)] for one in (before, now)
     )
-    # At their places first, and then wherever they stand.
+    # Blocks are compared at their places first, and then wherever they stand.
     outer = gaps_between(old, new, (0, len(old), 0, len(new)))
     gaps = [gap for one in outer for gap in gaps_between(before.digests, now.digests, one, 1)]
     gaps = [gap for gap in gaps if not _is_markup(before, now, gap)]
@@ -249,10 +249,10 @@ def _ranks(trace: Trace) -> tuple[list[int], dict[int, int]]:
 
 
 def gaps_between(old: Sequence[Hashable], new: Sequence[Hashable], gap: Gap, times: int = 3) -> Iterator[Gap]:
-    """Yield what differs between the parts that stay: those once on either side, as many as keep their order.
+    """Yield the gaps between the items that stay: those found once on either side, as many as keep their order.
 
-    Between two parts that stay it searches again, `times` in all; more rounds would find next to nothing. It takes the
-    time of sorting, whatever is compared.
+    It searches each gap again, `times` in all; more rounds would find next to nothing. It takes the time of sorting,
+    whatever is compared.
 
     References
     ----------
@@ -282,7 +282,7 @@ def _once(items: Sequence[Hashable]) -> set[Hashable]:
 
 
 def trimmed(old: Sequence[object], new: Sequence[object], gap: Gap) -> Gap:
-    """Return what is left between two positions on both sides without what is the same at the beginning and end.
+    """Return a gap without the items at its beginning and end that are the same on both sides.
 
     Examples
     --------
@@ -316,7 +316,7 @@ def _rising(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 @lru_cache(maxsize=4_096)  # most tokens of pages are the same few thousand
 def shape(token: str) -> str:
-    """Return a token without what its digits are.
+    """Return a token with "#" in the place of its digits.
 
     >>> shape("12 of 40 seats")
     '# of # seats'
@@ -354,7 +354,7 @@ def token_runs(before: str, now: str) -> list[tuple[str, str, str, str, bool, tu
     old, new = ([match[0] for match in there] for there in (olds_at, news_at))
     old_shapes, new_shapes = ([shape(token) for token in tokens] for tokens in (old, new))
     changes: list[Gap] = []
-    n_replaced = [0, 0]  # but for digits, which stand where they stood
+    n_replaced = [0, 0]  # without digits, which keep their places
     for i, j, k, m in gaps_between(old, new, (0, len(old), 0, len(new))):
         if old_shapes[i:j] == new_shapes[k:m]:
             changes += [(i + n, i + n + 1, k + n, k + n + 1) for n in range(j - i) if old[i + n] != new[k + n]]
@@ -391,7 +391,7 @@ def _n_alike(one: str, two: str) -> int:
 
 
 def _numbered(tokens: list[str], replaced: Collection[int]) -> list[str]:
-    """Name tokens; of those that stay several times the second is "by (2)": "seen by ..., written by ..."."""
+    """Name tokens. If a token stays several times, its second name is "by (2)": "seen by ..., written by ..."."""
     counts = Counter[str]()
     names = []
     for at, token in enumerate(tokens):

@@ -1,4 +1,4 @@
-"""Announcements: the entries whose lastmod differs from the stored one, and which source a visit can teach."""
+"""Announcements: entries whose lastmod differs from the stored one, and the sources that a visit judges."""
 
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
@@ -28,13 +28,13 @@ def announces(stored: float | None, lastmod: float | None, precision: str | None
         Its `lastmod` at the last reading: POSIX seconds, or the `text_mark` of a text that is no date; None for an
         entry that had none, or is new.
     lastmod, precision, text : float or None, str or None, str or None
-        What a document says now; see `SitemapEntries`.
+        The date in the document now; see `SitemapEntries`.
 
     Notes
     -----
-    An entry announces a change when its `lastmod` differs from the stored one. "Later than the last crawl" would miss
-    changes, since a `lastmod` often lags publishing by days. A date that becomes a time on that day, or the other way
-    round, is written otherwise, and announces nothing.
+    An entry announces a change when its `lastmod` differs from the stored one. Comparing it with the last crawl would
+    miss changes, since a `lastmod` often lags publishing by days. A date that becomes a time on that day, or the other
+    way round, announces nothing.
 
     Examples
     --------
@@ -44,20 +44,20 @@ def announces(stored: float | None, lastmod: float | None, precision: str | None
     if stored is None:
         return False
     if lastmod is None:
-        # A date in a form that nobody knows still differs from another one in that form.
+        # Even dates in an unknown form can be compared as texts.
         return bool(text) and stored < 0.0 and stored != text_mark(text or "")
     # Stored seconds do not tell their precision; a date alone is stored as midnight.
     is_other_writing = (precision == "day") != (stored % _DAY == 0) and stored // _DAY == lastmod // _DAY
     return stored >= 0.0 and stored != lastmod and not is_other_writing
 
 
-#: What a source beside a page's first one announced of it, as a row that a store keeps: n_signals, n_signals_total,
+#: The announcements of a page by a source after its first one, as a stored row: n_signals, n_signals_total,
 #: signalled_since, n_heard, signalled_at (None: never), true_signals and false_signals.
 FurtherRow = tuple[int, int, float, int, float | None, float, float]
 
 
 def attributed(heard: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the sources whose quality one visit can teach, with their announcements before it.
+    """Return the sources about whose quality one visit is evidence, with their announcements before it.
 
     `heard` has each source that covers the page, with its announcements since the visit before. If none announced
     anything, all are returned; if one did, that one; if several did, none.
@@ -82,7 +82,7 @@ def attributed(heard: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def newest_of_each(visits: Mapping[str, NDArray[Any]], most: int = 1_000) -> dict[str, NDArray[Any]]:
-    """Return the newest visits of each source: old ones say little of what it does now.
+    """Return the newest visits of each source: old ones tell little about its present quality.
 
     `most` is the number of visits of each source after an announcement; four times as many without one are kept.
 

@@ -1,4 +1,4 @@
-"""What has been collected from one sitemap so far: entries, children and hubs, each URL once, up to the limits."""
+"""Collecting from one sitemap: entries, children and hubs, each URL once, up to the limits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
@@ -17,12 +17,12 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much of a sitemap is read at most; what lies beyond is refused and reported, never read.
+    """How much of a sitemap is read at most; the rest is reported, and not read.
 
     Parameters
     ----------
     max_elements : int, default 2_500_000
-        Elements, and repairs, of one document: fifty for each of 50,000 entries. It bounds the time, as `max_bytes`
+        Elements, and repairs, of one document: fifty for each of 50,000 entries. It bounds the time, which `max_bytes`
         does not: 50 MB can be 12 million elements.
 
     Examples
@@ -98,13 +98,13 @@ class Collected:
         self._problems = problems
         self._above = {canonical(above) for above in (url, *ancestors)}
         self._n_above = len(ancestors)
-        # Doubles and refused ones take time, too.
+        # Repeated and refused entries take time, too.
         self._n_left = limits.max_entries + limits.max_children
-        # The place of each URL among those of its kind.
+        # The place of each URL in its list.
         self._position_of: dict[tuple[bool, str], int] = {}
 
     def look(self) -> bool:
-        """Count an entry that is looked at, whatever comes of it; False when the limit is reached."""
+        """Count an entry, taken or refused; False when the limit is reached."""
         self._n_left -= 1
         if self._n_left < 0:
             self._problems.add("too-many-entries", "more than max_entries and max_children, most refused")

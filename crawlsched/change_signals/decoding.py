@@ -24,7 +24,7 @@ _GZIP_WINDOW = zlib.MAX_WBITS + 16  # with a gzip header
 
 
 def plain_chunks(body: bytes, limits: Limits, problems: ProblemCounter) -> Iterator[bytes]:
-    """Give a body in chunks of at most 32 KB, up to `max_bytes` of them, decompressed where it starts as gzip does."""
+    """Return a body in chunks of at most 32 KB, up to `max_bytes` in all, decompressed if it starts as gzip does."""
     chunks: Iterator[bytes] = (body[start : start + _CHUNK] for start in range(0, len(body), _CHUNK))
     for _ in range(2):  # a .gz file that the server compressed again
         first = next(chunks, b"")
@@ -43,7 +43,7 @@ def _gunzipped(chunks: Iterator[bytes], max_members: int, problems: ProblemCount
         data, holds_more = chunk, False
         while data or holds_more:
             if decompressor.eof:
-                # What follows a gzip member is another one, or padding.
+                # After a gzip member comes another one, or padding.
                 if members == max_members or not data.startswith(_GZIP_MAGIC[:1]):
                     return
                 decompressor = zlib.decompressobj(_GZIP_WINDOW)
@@ -64,7 +64,7 @@ def _gunzipped(chunks: Iterator[bytes], max_members: int, problems: ProblemCount
 
 
 def _up_to_damage(decompressor: Any, data: bytes) -> Iterator[bytes]:
-    """Decompress byte by byte: the call that meets damage, as a wrong checksum, loses all that came before."""
+    """Decompress byte by byte: a call that meets damage, such as a wrong checksum, loses all of its output."""
     with suppress(zlib.error):
         for place in range(len(data)):
             if plain := decompressor.decompress(data[place : place + 1]):
@@ -106,7 +106,7 @@ def characters(chunks: Iterator[bytes], problems: ProblemCounter) -> Iterator[st
 
 
 def _encoding(start: bytes, problems: ProblemCounter) -> tuple[str, int]:
-    """Name the encoding of a document that starts so, and how many bytes its mark takes."""
+    """Return the encoding of a document with this start, and the size of its byte order mark."""
     by_mark, mark = read_bom(start)
     if by_mark:
         return by_mark, len(mark or b"")
@@ -118,17 +118,17 @@ def _encoding(start: bytes, problems: ProblemCounter) -> tuple[str, int]:
         return "utf-8", 0
     name = declared[1].decode("ascii")
     try:
-        # A declaration that can be read byte by byte is not in UTF-16, whatever it says. Codecs such as "rot13" or
+        # A declaration that can be read byte by byte is not in UTF-16, whatever it states. Codecs such as "rot13" or
         # "zip" are no encodings of text.
         fits = "<?xml".encode(name) == b"<?xml" and isinstance(
             codecs.getincrementaldecoder(name)("replace").decode(b"<"), str
         )
-    except Exception:  # codecs raise whatever they like for what is no text encoding
+    except Exception:  # codecs that are no text encodings raise many kinds of errors
         fits = False
     if not fits:
         problems.add("unknown-encoding", name)
         return "utf-8", 0
-    # What calls itself Latin-1 is Windows-1252 as a rule, which has some signs more (WHATWG, Encoding, section 4.2).
+    # Documents declared as Latin-1 mostly are Windows-1252, which has more characters (WHATWG, Encoding, section 4.2).
     return resolve_encoding(name) or "utf-8", 0
 
 

@@ -1,4 +1,4 @@
-"""Hubs: where a feed's notices of changes can be subscribed to, and under which name (WebSub, section 4)."""
+"""Hubs: the servers at which one can subscribe to a feed, and the name to subscribe to (WebSub, section 4)."""
 
 import re
 from collections.abc import Iterable
@@ -26,7 +26,7 @@ class Hubs:
     """
 
     url: list[str] = field(default_factory=list)  # its hubs
-    # The name under which it is subscribed to: what it calls itself, which can differ from where it was read.
+    # The name by which the crawl subscribes: the feed's own name for itself, which can differ from its address.
     topic: str | None = None
 
     def add(self, relation: str, reference: str, base: str) -> None:

@@ -1,4 +1,4 @@
-"""The dates in sitemaps and feeds: the W3C profile of ISO 8601, RFC 2822, and what others write in their place."""
+"""The dates in sitemaps and feeds: the W3C profile of ISO 8601, RFC 2822, and other common forms."""
 
 import re
 from calendar import isleap
@@ -17,7 +17,7 @@ _ZONE = (
     r"(?:\s*(?P<meridiem>[ap]\.?m\.?)(?![a-z]))?"
     rf"(?:\s*(?:(?:z|ut|utc|gmt)?\s?{_OFFSET}(?:\s+(?P<name>[a-z]{{1,5}}))?|(?:etc/)?(?P<zone>[a-z]{{1,5}})))?"
 )
-# In any language: it adds nothing to the date.
+# A weekday in any language, which adds nothing to the date.
 _WEEKDAY = r"(?:[^\d,]{1,30},\s*|[^\s\d,]{1,20}\s+)?"
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th|\.)?"
 _MONTH = r"(?:of\s+)?(?P<month>[a-z]{3,9})\.?"
@@ -74,7 +74,7 @@ _ZONE_HOURS = {
 
 _YEARS = range(1970, 2200)
 _EPOCH_ORDINAL = date(_YEARS[0], 1, 1).toordinal()
-#: Characters of a date; in a longer text none is looked for.
+#: The most characters of a date: a longer text is none.
 MAX_DATE = 100
 _INVISIBLE = re.compile(f"[{INVISIBLE}]")
 _COMMENT = re.compile(r"\([^()]*\)")
@@ -87,13 +87,13 @@ def parse_lastmod(text: str) -> tuple[float, str] | None:
     Returns
     -------
     tuple of (float, {"day", "second"}), or None
-        POSIX seconds of the first instant of what is named, and whether the text names a time of day ("second") or
+        POSIX seconds of the first instant of the named period, and whether the text names a time of day ("second") or
         only a date ("day"); None if the text is no date.
 
     Notes
     -----
-    Nothing is invented. A text that can be read in more than one way is no date (as ``20/11/2026``), nor is a day that
-    no calendar has, nor a year before 1970 or after 2199 (``0001-01-01`` and the like stand for "unset"). A time
+    Nothing is guessed. These are no dates: a text with more than one meaning (``20/11/2026``), a day that no calendar
+    has, and a year before 1970 or after 2199 (``0001-01-01`` and the like stand for "unset"). A time
     without a zone is taken as UTC, and so are zones with unknown names [2]_. A year or a month alone stands for its
     first day. A leap second is the second after it, as in POSIX time.
 
@@ -116,7 +116,7 @@ def parse_lastmod(text: str) -> tuple[float, str] | None:
     text = " ".join(_INVISIBLE.sub("", text).split())
     if len(text) > MAX_DATE:
         return None
-    while (without := _COMMENT.sub(" ", text)) != text:  # RFC 2822, section 3.2.3: within one another, and anywhere
+    while (without := _COMMENT.sub(" ", text)) != text:  # RFC 2822, section 3.2.3: even nested
         text = without
     text = text.strip()
     match = next((match for form in _FORMS if (match := form.fullmatch(text))), None)
@@ -144,7 +144,7 @@ def _read(said: dict[str, str | None]) -> tuple[float, str] | None:
 
 
 def _hour(hour: int, meridiem: str) -> int:
-    """Return the hour of the day; 99 for what no clock shows."""
+    """Return the hour of the day; 99 if no clock shows it."""
     if not meridiem:
         return hour
     return hour % 12 + 12 * (meridiem[0] == "p") if 1 <= hour <= 12 else 99
@@ -154,7 +154,7 @@ def _seconds(day: tuple[int, int, int], clock: tuple[int, int, int]) -> float | 
     hour, minute, second = clock
     if day[0] not in _YEARS or minute > 59 or second > 60:
         return None
-    if hour > 23 and clock != (24, 0, 0):  # with which xsd:dateTime can end a day
+    if hour > 23 and clock != (24, 0, 0):  # 24:00:00 is the end of a day in xsd:dateTime
         return None
     try:
         days = date(*day).toordinal() - _EPOCH_ORDINAL
@@ -164,7 +164,7 @@ def _seconds(day: tuple[int, int, int], clock: tuple[int, int, int]) -> float | 
 
 
 def _offset(said: dict[str, str | None]) -> int | None:
-    """Return how many seconds the zone is ahead of UTC; None for a zone that there is not."""
+    """Return how many seconds the zone is ahead of UTC; None for an impossible zone."""
     if not said.get("sign"):
         return 3600 * _ZONE_HOURS.get((said.get("zone") or "").lower(), 0)
     hours, minutes = int(said["zone_hours"] or 0), int(said["zone_minutes"] or 0)
@@ -175,7 +175,7 @@ def _offset(said: dict[str, str | None]) -> int | None:
 
 
 def text_mark(text: str) -> float:
-    """Return a number below zero that stands for a text which is no date, where a store keeps seconds.
+    """Return a number below zero by which a store keeps a text that is no date in a column of seconds.
 
     No date that is read is below zero, and two texts have the same number with a probability of 4e-15.
 

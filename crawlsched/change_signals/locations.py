@@ -1,4 +1,4 @@
-"""Locations: the URLs of a sitemap, checked, repaired where that is certain, and refused otherwise."""
+"""Locations: the URLs of a sitemap, checked, and repaired if the repair is certain, or else refused."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -21,7 +21,7 @@ __all__ = [
     "parted_locations",
 ]
 
-#: Signs that nobody sees: marks of byte order, of the direction of writing, and of where a word may break.
+#: Invisible characters: marks of byte order, of the direction of writing, and of possible breaks in words.
 INVISIBLE = "\xad\u034f\u061c\u180e\ufeff" + "".join(
     map(chr, (*range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070)))
 )
@@ -29,7 +29,7 @@ _SPACES = " \t\n\r\x00\x0b\x0c\x1c\x1d\x1e\x1f\x85\xa0\u2028\u2029\u202f\u205f\u
     map(chr, range(0x2000, 0x200B))
 )
 _AROUND = _SPACES + INVISIBLE
-# A backslash is where browsers and Python disagree on what the host is. The rest can stand around a URL.
+# With a backslash, browsers and Python disagree about the host. The others can stand around a URL.
 _SUSPECT = re.compile(f'[\x00-\x20\x7f\xa0\ud800-\udfff\ufffd\\\\"<>,;|\u201c\u201d{INVISIBLE}]')
 _QUOTES = {
     '"': '"',
@@ -42,7 +42,7 @@ _QUOTES = {
     "\u2018": "\u2019",
 }
 _BETWEEN_URLS = re.compile("""\\s+|[,;|](?=["'<]?https?://)""", re.IGNORECASE)
-# What a table has beside a URL, and no URL behind a comma or a space: dates, times, priorities, frequencies.
+# Further columns of a table with URLs: dates, times, priorities, frequencies. No URL has these behind a comma or space.
 _COLUMN = re.compile(
     r"\d{4}-\d\d-\d\d(?:T[\d:.]+(?:Z|[+-]\d\d:?\d\d)?)?|\d\d:\d\d(?::\d\d)?(?:Z|[+-]\d\d:?\d\d)?|[01]\.\d{1,2}"
     r"|always|hourly|daily|weekly|monthly|yearly|never",
@@ -55,12 +55,12 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 @lru_cache(maxsize=4_096)
 def canonical(url: str) -> str:
-    """Return the one spelling of a URL that Scrapy takes for the same as others; the URL itself where it has none.
+    """Return the common spelling of all URLs that Scrapy takes for the same; an invalid URL is returned as it is.
 
     >>> canonical("https://Example.com/sitemap.xml?b=2&a=%7e1#top")
     'https://example.com/sitemap.xml?a=~1&b=2'
     """
-    from w3lib.url import canonicalize_url  # with it comes all that urllib can ask of a server
+    from w3lib.url import canonicalize_url  # imported here, since it loads all of urllib's clients
 
     try:
         return canonicalize_url(url)
@@ -69,7 +69,7 @@ def canonical(url: str) -> str:
 
 
 def ascii_host(host: str) -> str:
-    """Return a host's name in small letters, and an international one in its ASCII form.
+    """Return a host's name in lower case, and an international name in its ASCII form.
 
     >>> ascii_host("Example.com"), ascii_host("BÜCHER.example")
     ('example.com', 'xn--bcher-kva.example')
@@ -84,7 +84,7 @@ def ascii_host(host: str) -> str:
 
 
 def is_web_url(url: str) -> bool:
-    """Whether a URL can be asked for: http or https, a host, a possible port, only characters.
+    """Whether a URL can be requested: http or https, a host, a possible port, no control characters.
 
     >>> is_web_url("https://example.com:8080/a"), is_web_url("https://example.com:99999/a"), is_web_url("/a")
     (True, False, False)
@@ -102,10 +102,10 @@ def is_web_url(url: str) -> bool:
 
 
 def parted_locations(text: str) -> list[str]:
-    r"""Return the URLs of a text that should be one URL: several if it has several, without what stands around them.
+    r"""Return the URLs of a text that should be one URL: several if it has several, without surrounding characters.
 
-    Invisible characters, quotes, angle brackets, and the further columns of a table are taken off. Where there is no
-    more than one URL, what is left is returned, whatever it is.
+    Invisible characters, quotes, angle brackets, and the further columns of a table are removed. Unless there are
+    several URLs, the rest of the text is returned, even if it is no URL.
 
     >>> parted_locations('\ufeff"https://a/1","2026-11-20"'), parted_locations("https://a/1; 0.8; daily")
     (['https://a/1'], ['https://a/1'])
@@ -126,13 +126,13 @@ def _bare(text: str) -> str:
         if text[:1] in _QUOTES:
             text = text[1:].partition(_QUOTES[text[0]])[0].strip(_AROUND)
     text = text.partition("\t")[0].rstrip(_AROUND)
-    for _ in range(8):  # columns, and more than any table has
+    for _ in range(8):  # more columns than any table has
         cut = max(text.rfind(character) for character in ",;| ")
         if cut < 0:
             break
         before = text[:cut].rstrip()
         column = text[cut + 1 :].strip("\"'")
-        # Behind a mere space only a date or a time is a column: other words may belong to the URL.
+        # After a space, only a date or a time is a column: other words may belong to the URL.
         is_table = text[cut] != " " or before.endswith((",", ";", "|")) or ":" in column or "-" in column
         if not (is_table and _COLUMN.fullmatch(column)):
             break
@@ -141,7 +141,7 @@ def _bare(text: str) -> str:
 
 
 class Locations:
-    """Checks the URLs of one document.
+    """Check the URLs of one document.
 
     Examples
     --------
@@ -162,7 +162,7 @@ class Locations:
         self._prefixes = tuple(f"{scheme}://{host}/" for host in self._hosts for scheme in ("https", "http"))
 
     def accept_first(self, locations: Sequence[str]) -> str | None:
-        """Give the URL of the first location that is not refused; None, and why the first one is, if all are."""
+        """Return the first URL that is not refused; if all are, None, and report the problem of the first."""
         if locations and locations[0].startswith(self._prefixes) and not _SUSPECT.search(locations[0]):
             return locations[0]
         first: list[tuple[str, str]] = [("no-url", "")]
@@ -183,7 +183,7 @@ class Locations:
         return url
 
     def _examined(self, location: str, found: list[tuple[str, str]]) -> str | None:
-        """Give the URL of a location; what is wrong with it goes to `found`."""
+        """Return the URL of a location, and add its problems to `found`."""
         if not location:
             found.append(("no-url", ""))
             return None
@@ -192,7 +192,7 @@ class Locations:
             return None
         try:
             is_relative = not urlsplit(location).scheme
-            # A URL with a scheme stands for itself: joining would give "http:///x" the host of the document.
+            # A URL with a scheme is not joined: joining would give "http:///x" the host of the document.
             if is_relative and self._is_no_reference(location):
                 url = ""
             elif is_relative:
@@ -214,7 +214,7 @@ class Locations:
         return url if url.isascii() else _with_ascii_host(url)
 
     def _is_no_reference(self, location: str) -> bool:
-        """Whether what has no scheme is prose, a host without its scheme, or nothing but slashes."""
+        """Whether a text without a scheme is prose, a host without its scheme, or nothing but slashes."""
         if location[0] in "/?.":
             return location != "/" and not location.strip("/")
         first = location.partition("/")[0].lower()
@@ -230,7 +230,7 @@ def _host(url: str) -> str:
 
 
 def _with_ascii_host(url: str) -> str:
-    """Write the host as it is asked for: under another name it would be another host, with its own delays."""
+    """Write the host as in requests: under another name it would be another host, with its own delays."""
     parts = urlsplit(url)
     host = parts.hostname or ""
     if host.isascii():
@@ -256,9 +256,9 @@ def part_of_site(url: str) -> str:
 
 
 def part_number(url: str) -> int:
-    """Return a number from 0 to 65,535 for the part of its site that a page is in; 0 at the top.
+    """Return a number from 0 to 65,535 for the part of the site that has a page; 0 at the top.
 
-    It needs no table of names, and two bytes a page. Two of a hundred parts of a site have the same number with a
+    It needs no table of names, and two bytes a page. With a hundred parts, two have the same number with a
     probability of 7 %; then they are judged together.
 
     >>> part_number("https://example.com/news/1") == part_number("http://example.org/news/2/3")

@@ -1,9 +1,9 @@
-"""Mending: damage that would stop an XML parser or change a URL is made harmless first.
+"""Mending: repairing damage that would stop an XML parser or change a URL.
 
-lxml reads the elements. What it cannot recover from, or recovers from by changing texts silently, is mended here, piece
-by piece and without looking at what the elements mean: raw ampersands and angle brackets, ends of elements that never
-began. Document types, comments and processing instructions are left out, so that there are no entities, and nothing to
-be fetched.
+lxml reads the elements, but it cannot recover from some damage, or changes texts silently. This module mends such
+damage first, piece by piece: raw ampersands and angle brackets, and ends of elements that never began. It ignores what
+the elements mean. It leaves out document types, comments and processing instructions, so that there are no entities,
+and nothing has to be fetched.
 """
 
 import re
@@ -23,7 +23,7 @@ _NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _REFERENCE = re.compile(r"&(?:#([0-9]{1,7}|[xX][0-9a-fA-F]{1,6});|(?!(?:amp|lt|gt|quot|apos);))")
 _RAW_LESS = re.compile(r"<(?!/?[^\W\d])")
 _UNENDED = re.compile(r"<(?=/?\w(?:[^<>=]++|=(?!\s*+[\"']))*+<)")
-# A tag whose attributes are not all written name="value": lxml would lose its way there.
+# A tag with attributes that are not written name="value", which would confuse lxml.
 _BROKEN = re.compile(
     r"""<(?!/?[\w.:-]++\s*+/?>)(?!/?[\w.:-]++(?:\s++[\w.:-]++\s*+=\s*+(?:"[^"<]*+"|'[^'<]*+'))*+\s*+/?>)"""
     r"""(/?[^\W\d][\w.:-]*+)([^<>]*+)>"""
@@ -35,7 +35,7 @@ _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
 class Mender:
-    """Mends the characters of an XML document.
+    """Mend the characters of an XML document.
 
     Examples
     --------
@@ -52,13 +52,13 @@ class Mender:
         self._steps = max_steps
         self._run = 0
         self._carry = ""
-        self._opener = ""  # the construct within which the characters so far ended
+        self._opener = ""  # the construct that was still open at the end of the last piece
         self._declaration = ""
         self._has_bracket = False
         self._begun: set[str] = set()
 
     def mended(self, characters: Iterable[str]) -> Iterator[str]:
-        """Give the document in pieces as they come, mended."""
+        """Yield the mended document, piece by piece."""
         for text in characters:
             yield self._short(self._piece(self._carry + text))
             if self._steps < 0:
@@ -70,7 +70,7 @@ class Mender:
             self._problems.add("unclosed", self._opener)
 
     def _short(self, text: str) -> str:
-        """Leave out what goes on for too long without a tag; without this, one text could take all memory."""
+        """Cut off a text that is too long without a tag; otherwise one text could take all memory."""
         self.tail = (self.tail + text)[-200:]
         last = text.rfind("<")
         if last < 0 and self._run > self._max_run:
@@ -102,7 +102,7 @@ class Mender:
         closing = _CLOSING[self._opener]
         end = text.find(closing, position)
         inside = text[position : end if end >= 0 else None]
-        if end < 0 and not is_last:  # half of the end may stand at the end of the piece
+        if end < 0 and not is_last:  # the piece may end within the end mark
             half = len(closing) - 1
             inside, self._carry = inside[:-half], inside[-half:] + self._carry
         if self._opener == "<![CDATA[":
@@ -128,9 +128,9 @@ class Mender:
         return match.end()
 
     def _mend(self, text: str) -> str:
-        """Mend what stands between comments and the like: tags and texts."""
+        """Mend tags and texts between comments and the like."""
         if _NO_XML.search(text):
-            text = _NO_XML.sub("\x7f", text)  # which no URL may have
+            text = _NO_XML.sub("\x7f", text)  # a character that no URL may have
         if "&" in text:
             text, n = _REFERENCE.subn(_reference, text)
             self._steps -= n
@@ -151,7 +151,7 @@ class Mender:
 
 
 def _cut(text: str, max_run: int) -> tuple[str, str]:
-    """Part a piece where no tag, opening or reference is cut in two; a tag of more than `max_run` characters is."""
+    """Split a piece so that no tag, opening or reference is cut, unless a tag has more than `max_run` characters."""
     last = max(text.rfind("<", -max_run), text.rfind("&", -64))
     if last >= 0 and not any(end in text[last + 1 :] for end in ">;"):
         return text[:last], text[last:]
@@ -159,7 +159,7 @@ def _cut(text: str, max_run: int) -> tuple[str, str]:
 
 
 def _whole_tag(match: re.Match[str]) -> str:
-    """Write a broken tag with what can be read of its attributes."""
+    """Write a broken tag anew, with those of its attributes that can be read."""
     attributes = {name: one or other or bare for name, one, other, bare in _ATTRIBUTE.findall(match[2])}
     written = "".join(f' {name}="{value.rstrip("/").replace(chr(34), "&quot;")}"' for name, value in attributes.items())
     return f"<{match[1]}{'' if match[1][0] == '/' else written}{'/' if match[2].endswith('/') else ''}>"

@@ -1,4 +1,4 @@
-"""Problems: what was wrong with a sitemap, counted by kind with the first example of each."""
+"""Problems: the faults of a sitemap, counted by kind, with the first example of each."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ PROBLEM_KINDS = {
     "too-large": "more bytes after decompression than max_bytes; what came before was read",
     "bad-gzip": "the compressed data are damaged; what came before was read",
     "too-many-entries": "more entries than max_entries, or twice as many with those refused; the first ones were read",
-    "too-many-children": "more children than max_children, or sitemaps than a host may have; the first ones were read",
+    "too-many-children": "more children than max_children, or than sitemaps of a host; the first ones were read",
     "too-deep": "more elements open at once than max_depth; the rest was not read",
     "too-many-elements": "more elements or repairs than max_elements; the rest was not read",
     "text-too-long": "a text longer than max_text; its entry was dropped",
@@ -27,11 +27,11 @@ PROBLEM_KINDS = {
     "raw-ampersand": "an ampersand which is not written &amp;; it was taken as it stands",
     "no-url": "an entry without a URL; it was dropped",
     "second-url": "an entry with several URLs; the first that can be used was taken",
-    "around-url": "what is not of a URL stands around it, such as quotes, columns or invisible signs; it was taken off",
+    "around-url": "other characters around a URL, such as quotes, columns or invisible signs; they were removed",
     "second-lastmod": "an entry with several dates of one kind; one of them was taken",
-    "not-a-url": "a line of a list of URLs which is none; it was left out",
+    "not-a-url": "a line, in a list of URLs, that is no URL; it was left out",
     "junk-before": "text before the document; it was passed over",
-    "bad-url": "no http or https URL, or one with a port that is none; its entry was dropped",
+    "bad-url": "no http or https URL, or one with an impossible port; its entry was dropped",
     "space-in-url": "a space within a URL; it was written %20",
     "relative-url": "a URL without a host; it was joined to the sitemap's URL",
     "other-host": "a URL of another host than the sitemap's; its entry was dropped",
@@ -42,13 +42,13 @@ PROBLEM_KINDS = {
     "index-depth": "an index file below max_index_depth others; its children were not read",
 }
 
-#: Characters of what somebody else has written, in a message.
+#: The most characters of a quoted text in a message.
 MAX_EXAMPLE = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What was wrong with a sitemap.
+    """A fault of a sitemap.
 
     Examples
     --------
@@ -67,7 +67,7 @@ class Problem:
 
 
 class ProblemCounter:
-    """Counts problems by kind and keeps the first example of each.
+    """Count problems by kind and keep the first example of each.
 
     Examples
     --------

@@ -18,9 +18,9 @@ __all__ = ["absolute_sitemaps", "read_robots", "robots_sitemaps"]
 
 _MAX_BYTES = 512_000  # RFC 9309, section 2.5: at least 500 KiB have to be read
 _LIMITS = Limits()
-# What people set around a URL, or behind it.
+# Characters that people write around a URL, or behind it.
 _AROUND = "<>\"'`,; \t\xa0" + INVISIBLE
-# The first part of "site.example/map.xml" is a host, and so is that of "http//site.example/".
+# "site.example/map.xml" and "http//site.example/" begin with a host, and have no scheme.
 _HOST = re.compile(r"https?|(?:[\w-]+\.)+[a-z][a-z-]+(?::\d+)?", re.IGNORECASE)
 _FILE = re.compile(r"\.(?:xml|txt|gz|rss|atom|json|php|aspx?)(?:\?\S*)?$", re.IGNORECASE)
 _LINE_ENDS = re.compile(r"[\r\n]+")
@@ -30,13 +30,13 @@ _SITEMAP_KEY = re.compile(r"site-?map", re.IGNORECASE)
 def read_robots(body: bytes, robots_url: str) -> SitemapDocument:
     r"""Read the sitemaps that a robots.txt names, as the children of a document: each URL once, in the file's order.
 
-    Any bytes will do as `body`; the first 512,000 are read. What lies beyond, and what names no URL, is a problem.
+    Any bytes will do as `body`; the first 512,000 are read. Further bytes, and lines without a URL, are problems.
 
     Notes
     -----
-    Lines are read by protego: capitals, missing colons and ``Sitemaps:`` do not matter, as in the parser that the
-    largest search engine has published [2]_. What stands around a URL (angle brackets, quotes, a trailing comma, a
-    no-break space) is taken off.
+    protego reads the lines: capitals, missing colons and ``Sitemaps:`` do not matter, as in the parser that the
+    largest search engine has published [2]_. Characters around a URL (angle brackets, quotes, a trailing comma, a
+    no-break space) are removed.
 
     References
     ----------
@@ -52,10 +52,10 @@ def read_robots(body: bytes, robots_url: str) -> SitemapDocument:
     # Undecodable bytes of a comment do not matter; those of a URL are reported below.
     text = "".join(characters(iter([body[:_MAX_BYTES]]), ProblemCounter())).replace("\x00", "")
     if len(body) > _MAX_BYTES:
-        # A line that is cut in two would be another URL.
+        # A line that was cut would have another URL.
         text = text[: max(text.rfind("\n"), text.rfind("\r")) + 1]
         problems.add("too-large", f"more than {_MAX_BYTES} bytes")
-    # Only the lines that can name a sitemap, so that rules of any number and shape cost nothing.
+    # protego gets only lines that can name a sitemap, so that any number of rules costs nothing.
     lines = (line.strip(_AROUND).replace("\xa0", " ") for line in _LINE_ENDS.split(text))
     references = Protego.parse("\n".join(line for line in lines if _SITEMAP_KEY.match(line))).sitemaps
     return _document(references, robots_url, problems)
@@ -80,7 +80,7 @@ def absolute_sitemaps(references: Iterable[str], robots_url: str) -> SitemapDocu
 
 
 def _parted(value: str) -> list[str]:
-    """Return the references of a line: several where each is a URL or a path, or the one among words."""
+    """Return the references of a line: several if each is a URL or a path, or the only one among words."""
     # A "#" starts a comment in robots.txt, and a fragment means nothing to a crawler.
     words = [word.strip(_AROUND) for word in value.partition("#")[0].split()]
     words = [word for word in words if word]

@@ -1,4 +1,4 @@
-"""A sitemap in XML, JSON or lines: its entries or children, and everything that was wrong with it."""
+"""A sitemap in XML, JSON or lines: its entries or children, and all its problems."""
 
 import csv
 import json
@@ -26,15 +26,15 @@ _DOCUMENT = re.compile(r"<\?xml\s|<(?:[\w.-]+:)?(?:urlset|sitemapindex|rss|rdf|f
 
 @dataclass(frozen=True, slots=True)
 class SitemapDocument:
-    """The contents of a sitemap or a feed, and everything that was wrong with it."""
+    """The contents of a sitemap or a feed, and all its problems."""
 
-    url: str  # where it was read
-    kind: str  # what it is
+    url: str  # its address
+    kind: str  # its kind, such as "urlset"
     entries: SitemapEntries = field(default_factory=SitemapEntries)  # its pages
     children: SitemapEntries = field(default_factory=SitemapEntries)  # the sitemaps that an index lists
-    # Everything that was wrong, by kind, with the first example of each.
+    # All problems by kind, with the first example of each.
     problems: list[Problem] = field(default_factory=list)
-    hubs: Hubs = field(default_factory=Hubs)  # where a feed's notices of changes can be subscribed to
+    hubs: Hubs = field(default_factory=Hubs)  # the hubs that a feed names
 
 
 def read_sitemap(
@@ -47,21 +47,21 @@ def read_sitemap(
 ) -> SitemapDocument:
     """Read a sitemap, a sitemap index, a list of URLs, or a feed (RSS, Atom, JSON Feed), plain or in gzip.
 
-    Whatever could be read is returned with every problem; no bytes raise an error.
+    It returns everything that could be read, with all problems; no bytes raise an error.
 
     Parameters
     ----------
     hosts : collection of str
-        Hosts whose URLs are accepted beside that of `url`, as where one host's robots.txt names another's sitemap.
+        Hosts whose URLs are accepted beside that of `url`: their robots.txt may name this sitemap.
     ancestors : sequence of str
         URLs of the index files through which this document was found; a child among them is a loop.
 
     Notes
     -----
-    Time and memory are linear in what the limits allow. Between pieces of about a millisecond's work the interpreter
-    lock is given up, so that another thread (the crawl) goes on while a large sitemap is read.
+    Time and memory are linear in the limits. After each piece of about a millisecond's work the function releases the
+    interpreter lock, so that another thread (the crawl) goes on while a large sitemap is read.
 
-    What is dropped is reported, and what is repaired too. URLs are never changed silently: an ampersand that is not
+    Whatever is dropped or repaired is reported. URLs are never changed silently: an ampersand that is not
     escaped is taken as it stands; a reference to an entity which the document declares drops its entry.
 
     References
@@ -101,12 +101,12 @@ def read_sitemap(
 
 
 def _start(text: Iterator[str], max_text: int, problems: ProblemCounter) -> tuple[str, Iterable[str]]:
-    """Find where the document starts; give its first characters, and all of the text from there."""
+    """Find the start of the document; return its first characters, and all of the text from there."""
     for piece in text:
         piece = piece.lstrip("\ufeff\x00 \t\r\n")
         if not piece:
             continue
-        # Output of a program before it, such as warnings, is not part of the document.
+        # Output of a program before the document, such as warnings, is skipped.
         document = _DOCUMENT.search(piece[:max_text])
         if document and document.start() and not piece.startswith(("<!", "<?", "http", "{")):
             before = piece[: document.start()]
@@ -166,7 +166,7 @@ _HEADER = re.compile(r"""\W*(?:url|loc|location|link|page|address)s?["']?\s*([,;
 def _read_lines(text: Iterable[str], collected: Collected, limits: Limits, problems: ProblemCounter) -> str:
     r"""Read a list of URLs into `collected`; return "text", or "unknown" if no line is one.
 
-    Lines that are no URL with a scheme (prose, comments, hosts) are left out and counted.
+    Lines without a full URL (prose, comments, hosts without a scheme) are left out and counted.
     """
     kind = "unknown"
     others: list[str] = []
@@ -199,13 +199,13 @@ def _read_lines(text: Iterable[str], collected: Collected, limits: Limits, probl
 
 
 def _is_url(text: str) -> bool:
-    """Whether a text begins as a URL does, and it is clear where that ends."""
+    """Whether a text begins as a URL does, and has a clear end."""
     has_columns = " " in text and any(character in text for character in ",;|")
     return text[:8].lower().startswith(_SCHEMES) and not has_columns
 
 
 def _lines(text: Iterable[str], max_text: int) -> Iterable[str]:
-    """Give the lines of a text; of a line that is too long, just enough to show that."""
+    """Yield the lines of a text; a line that is too long is cut just beyond the limit."""
     rest = ""
     for piece in chain(text, ("\n",)):
         *lines, rest = (rest + piece).replace("\r", "\n").split("\n")

@@ -1,4 +1,4 @@
-"""Sitemaps, sitemap indexes, RSS and Atom, read by lxml entry by entry, without ever holding a tree of them."""
+"""Sitemaps, sitemap indexes, RSS and Atom, read by lxml entry by entry, without a tree of the document."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _ATOM = {
     "issued": "published",
     "created": "published",
 }
-# Elements directly below an item, in its own namespace, and what they say.
+# Elements directly below an item, in its own namespace, with the fact that each states.
 _OWN = {
     "urlset": _SITEMAP,
     "index": _SITEMAP,
@@ -114,11 +114,11 @@ def is_page_link(relation: str | None) -> bool:
 
 
 _HTML = ("html", "head", "body", "div", "script")
-# Everything stands below elements of our own, so that what follows the document's first element is read, too, and
-# ends of elements that never began close those.
+# The document is put into elements of our own. So text after its first element is read, too, and ends of elements that
+# never began close ours.
 _AROUND = "crawlsched"
 _LEVELS = 500
-# Characters that the parser is given at a time: it makes elements under the interpreter's lock, 2,000 in some 10 ms.
+# The parser gets this many characters at a time: it holds the interpreter's lock, for 10 ms with 2,000 elements.
 _AT_ONCE = 4096
 _AMPERSAND = re.compile(rf"{RAW_AMPERSAND}([A-Za-z_][A-Za-z0-9._-]{{0,63}};)?")
 
@@ -151,7 +151,7 @@ def read_xml(characters: Iterable[str], collected: Collected, limits: Limits, pr
 
 
 class _Items:
-    """Collects the items of a document, each when it has ended; what has been read is thrown away.
+    """Collect the items of a document, each when it has ended, and free their elements.
 
     An item (`url`, `sitemap`, `item`, `entry`) is open until it ends or the next one starts; its facts stand directly
     below.
@@ -167,14 +167,14 @@ class _Items:
         self._n_left = limits.max_elements
         self._root = ""
         self._depth = -_LEVELS  # so that the document's own elements begin at 1
-        self._lost = 0  # levels that are open only because somebody forgot to close them
+        self._lost = 0  # levels that are open only because the document does not close them
         self.has_base = False
         self._item: Any = None
         self._is_dropped = False
-        self._is_unclosed = False  # what stands directly below the item: deeper elements are taken for such, too
+        self._is_unclosed = False  # an element below the item is open: deeper ones count as its own, too
 
     def start(self, element: Any) -> None:
-        """An element starts: its attributes are there, its content is not."""
+        """An element starts: it has its attributes, but no content yet."""
         self._depth += 1
         if self._depth <= 0:  # one of ours around the document
             return
@@ -197,8 +197,8 @@ class _Items:
             self._stop("too-deep", f"<{parted(element.tag)[1]}>")
 
     def end(self, element: Any) -> None:
-        """An element ends; it is whole."""
-        if self._depth <= 0:  # an end too many closes one of ours
+        """An element ends; it is complete."""
+        if self._depth <= 0:  # a surplus end closes one of ours
             return
         self._depth -= 1
         if element is self._item:
@@ -207,7 +207,7 @@ class _Items:
             element.clear()
             while element.getprevious() is not None:
                 del element.getparent()[0]
-        else:  # an item may have millions of elements that say nothing
+        else:  # an item may have millions of useless elements
             if (before := element.getprevious()) is not None and self._says_nothing(before):
                 element.getparent().remove(before)
             if len(element) == 1 and not self._fact(element) and self._says_nothing(element[0]):
@@ -247,7 +247,7 @@ class _Items:
             self.kind = "index" if local == "sitemap" else "urlset"
             self._problems.add("no-root", f"<{local}>")
         else:
-            is_other = local == "entry" and "atom" not in name[0]  # many a document has entries
+            is_other = local == "entry" and "atom" not in name[0]  # documents of other kinds have entries, too
             self.kind = "unknown" if is_other else KIND_OF_ROOT.get(local, "unknown")
         return self.kind != "unknown"
 
@@ -259,7 +259,7 @@ class _Items:
             element = element.getparent()
         return element is not None and parted(element.tag)[1] == "content"
 
-    # -- the item that has ended
+    # -- an item that has ended
 
     def _end_item(self) -> None:
         item, self._item = self._item, None
@@ -288,10 +288,10 @@ class _Items:
         self.is_enough = not self._collected.page(places, dates, is_child=parted(item.tag)[1] == "sitemap")
 
     def _facts(self, item: Any, above: Any, *, is_direct: bool) -> Iterator[tuple[str, str]]:
-        """Give the facts that the elements below one state, with their texts."""
+        """Yield the facts that the elements below one state, with their texts."""
         dated: dict[str, str] = {}
         for element in above:
-            if element.tag == item.tag:  # the next one, within this one because nobody closed it
+            if element.tag == item.tag:  # the next item stands within this one if this one is not closed
                 continue
             if fact := fact_of(self.kind, item.tag, element.tag, is_direct=is_direct):
                 text = element.text or ""
@@ -309,7 +309,7 @@ class _Items:
                 yield from self._facts(item, element, is_direct=self._is_unclosed)
 
     def _said(self, fact: str, text: str, element: Any) -> tuple[str, str]:
-        """Return what an element says, and of which fact; an empty text for nothing."""
+        """Return the text of an element and the fact that it states; the text is empty if it states none."""
         if len(text) > self._limits.max_text:
             self._problems.add("text-too-long", text)
             self._is_dropped = True
@@ -324,7 +324,7 @@ class _Items:
             return fact, ""
         text = self._plain(text).strip()
         if text and fact in ("url", "other type") and self.kind in ("rss", "atom"):
-            # A link within CDATA is escaped as HTML, more often than not.
+            # A link within CDATA is mostly escaped as HTML.
             text = self._joined(element, text.replace("&amp;", "&"))
         return fact, text
 
@@ -335,7 +335,7 @@ class _Items:
             return reference
 
     def _plain(self, text: str) -> str:
-        """Put ampersands back that were no references of XML, and say so."""
+        """Restore ampersands that were no references of XML, and report them."""
         if RAW_AMPERSAND not in text:
             return text
         kinds: set[str] = set()

@@ -1,7 +1,7 @@
 """The command line: ``crawlsched status``, ``crawlsched why URL``, and so on; one file for each command.
 
-A command's module has ``HELP``, ``EXAMPLES``, ``OPTIONS`` and two functions: `report` does what is asked and returns
-the result as a dictionary (which ``--json`` prints), and `say` puts that into words for a person.
+A command's module has ``HELP``, ``EXAMPLES``, ``OPTIONS`` and two functions. `report` does the work and returns a
+dictionary, which ``--json`` prints. `say` turns that dictionary into text.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from crawlsched.showing import in_words, shown, without_secrets
 
 __all__ = ["add_commands", "main", "run"]
 
-# What one wants, and the commands that do it. The name of a module is that of its command, but for one.
+# The commands in groups by purpose. Each module but one has the name of its command.
 _GROUPS = {
     "look": ("status", "why", "pages", "next", "changes", "sources", "withheld", "whatif", "check", "web"),
     "steer": ("bandwidth", "recrawl", "signal", "forget"),
@@ -43,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     parser = CommandParser(
         prog="crawlsched",
-        description="Look at and steer crawls that crawlsched keeps fresh at a fixed bandwidth.",
+        description="Look at and steer crawls that keep pages fresh at a fixed bandwidth.",
         epilog=examples("crawlsched status", "crawlsched why https://example.com/news/1"),
         groups=_GROUPS,
     )
@@ -52,15 +52,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if argv is None else argv)
     if given[:1] == ["--completion"]:
         return _print_completion(parser, given)
-    # Loading them all takes as long as most commands do.
+    # Loading all commands takes as long as running most of them.
     if given[:1] != ["--version"]:
         add_commands(parser, only=given[0] if given else "")
     return run(parser.parse_args(given))
 
 
 def add_commands(parser: argparse.ArgumentParser, only: str = "") -> None:
-    """Add every command to a parser, or only the one of a name; `run` then takes what it has parsed."""
-    # Only here: the settings take longer to load than all that is above.
+    """Add every command to a parser, or only the named one; `run` takes the parsed arguments."""
+    # Imported here, since the settings take longer to load than all imports above.
     from crawlsched.cli.target import common_options
 
     commands = add_commands_below(parser, "commands", "COMMAND")
@@ -74,7 +74,7 @@ def add_commands(parser: argparse.ArgumentParser, only: str = "") -> None:
 
 
 def _print_completion(parser: argparse.ArgumentParser, given: list[str]) -> int:
-    """Print what a shell needs to complete commands and options."""
+    """Print the script by which a shell completes commands and options."""
     add_commands(parser)
     shell = parser.parse_args([*given, "status"]).completion
     try:
@@ -87,7 +87,7 @@ def _print_completion(parser: argparse.ArgumentParser, given: list[str]) -> int:
 
 
 def run(arguments: argparse.Namespace, settings: Mapping[str, Any] | None = None) -> int:
-    """Run what was parsed; `settings` are those of the Scrapy project, if Scrapy runs the command."""
+    """Run the parsed command; `settings` are those of the Scrapy project, if Scrapy runs the command."""
     arguments.project_settings = settings
     try:
         require_posix()
@@ -98,7 +98,8 @@ def run(arguments: argparse.Namespace, settings: Mapping[str, Any] | None = None
             as_json = None
         text = arguments.say(report) if as_json is None else as_json
         if text:
-            # Texts that sites have chosen (URLs, texts of pages, lines of robots.txt) are shown, and never obeyed.
+            # Texts of sites (URLs, texts of pages, lines of robots.txt) must not send control characters to the
+            # terminal.
             print(shown(text), flush=True)
     except CrawlschedError as error:
         print(shown(str(error)), file=sys.stderr)
@@ -110,7 +111,7 @@ def run(arguments: argparse.Namespace, settings: Mapping[str, Any] | None = None
     except Exception as error:
         if sys.flags.dev_mode:
             raise
-        # An unforeseen argument, or a damaged row: one sentence is more use than a traceback.
+        # An unforeseen argument, or a damaged row: one sentence is more useful than a traceback.
         words = without_secrets(shown(in_words(error)))
         print(f"This cannot be done: {words}. (python -X dev -m crawlsched.cli ... shows where.)", file=sys.stderr)
         return 1
@@ -119,13 +120,13 @@ def run(arguments: argparse.Namespace, settings: Mapping[str, Any] | None = None
 
 
 def _nobody_reads() -> int:
-    # Whoever read our output (`head`) has seen enough. Python would complain once more when it flushes at exit.
+    # The reader of our output (`head`) has closed it. Python would raise again when it flushes at exit.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 1
 
 
 def _plain(value: Any) -> Any:
-    """Replace what JSON has no word for (infinity, nan, numpy's numbers)."""
+    """Replace values that JSON cannot hold (infinity, nan, numpy's numbers)."""
     if isinstance(value, Mapping):
         return {str(key): _plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""``crawlsched bandwidth [VALUE]``: the rate of a running crawl: show it, change it, pause, and go on."""
+"""``crawlsched bandwidth [VALUE]``: show or change the rate of a running crawl, pause it, and resume it."""
 
 import argparse
 from typing import Any
@@ -16,7 +16,7 @@ _MUCH_MORE = 10.0
 _PAUSING = ("pause", "resume")
 
 
-HELP = "show or change the rate of a running crawl; pause it, and let it go on"
+HELP = "show or change the rate of a running crawl; pause it, and resume it"
 EXAMPLES = ("crawlsched bandwidth 20000/d", "crawlsched bandwidth pause", "crawlsched bandwidth resume")
 
 
@@ -37,7 +37,7 @@ OPTIONS = (
         _read_value,
         nargs="?",
     ),
-    option("--yes", "do not ask before ten times the present bandwidth or more"),
+    option("--yes", "do not ask before raising the bandwidth tenfold or more"),
 )
 
 
@@ -76,7 +76,7 @@ def _set(stores: Stores, bandwidth: float) -> dict[str, Any]:
 
 
 def _pause(stores: Stores, command: str) -> dict[str, Any]:
-    """Tell the running crawl, or leave the command to the next one."""
+    """Send the command to the running crawl, or leave it to the next one."""
     if stores.shared is not None:
         since = stores.shared.pause(paused=command == "pause")
         seen = stores.shared.look()
@@ -109,5 +109,5 @@ def say(report: dict[str, Any]) -> str:
         return f"{text}."
     text += f" now; it was {format_bandwidth(report['before'])}."
     if report.get("shared"):
-        return f"{text} All processes follow within seconds, and it stays so across restarts."
+        return f"{text} All processes follow within seconds, and keep it after restarts."
     return f"{text} A restart goes back to its settings."

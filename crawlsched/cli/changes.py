@@ -23,7 +23,7 @@ EXAMPLES = ("crawlsched changes --since 2h --diff", "crawlsched changes --since 
 OPTIONS = (
     option("--since WHEN", "2h, 2026-11-25T07:00Z, or the cursor that was printed last (%(default)s)", default="1h"),
     option("--follow", "print new changes until Ctrl-C; with --json, one line for each"),
-    option("--diff", "with the lines that went and came, where texts are kept"),
+    option("--diff", "with removed and new lines, where texts are kept"),
     option("--limit N", "how many at most, oldest first (%(default)s)", whole_number(1, 100_000), default=1000),
 )
 
@@ -35,9 +35,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
 
     with open_stores(arguments) as stores:
         if arguments.follow and arguments.json not in (None, "-"):
-            raise CrawlschedError(
-                "--follow prints its JSON lines, and takes no FILE; write >> FILE behind the command."
-            )
+            raise CrawlschedError("--follow prints its JSON lines, and takes no FILE; add >> FILE to the command.")
         feed, now = Feed(stores.one()), time.time()
         since = read_since(arguments.since, now)
         cursor = since if isinstance(since, Cursor) else feed.at(since)
@@ -55,7 +53,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _follow(feed: "Feed", cursor: "Cursor", arguments: argparse.Namespace) -> None:
-    """Print what there is and what comes; each line has the cursor with which to go on after it."""
+    """Print present changes, then new ones; each line has the cursor with which to go on after it."""
     from crawlsched.feed import Cursor
 
     while True:

@@ -1,4 +1,4 @@
-"""``crawlsched check``: is all well? An exit code for cron, and a sentence for each thing that is not."""
+"""``crawlsched check``: whether all is well, as an exit code for cron, with a sentence for each problem."""
 
 import argparse
 import time
@@ -26,7 +26,7 @@ _LIMITS = ("freshness", "budget", "undelivered", "rest", "last_pass")
 
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Look at the vitals; what is not well ends the command with a line each where no JSON is wanted."""
+    """Check the vitals; without ``--json``, problems end the command with an error of one line each."""
     from crawlsched.web.vitals import checks, vitals
 
     with open_stores(arguments) as stores:

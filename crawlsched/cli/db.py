@@ -1,4 +1,4 @@
-"""``crawlsched db``: the database: its tables, copies, shards, and learning again from the visits that it keeps."""
+"""``crawlsched db``: check, upgrade and copy the database, divide it into shards, learn again from kept visits."""
 
 import argparse
 from contextlib import closing
@@ -24,7 +24,7 @@ EXAMPLES = ("crawlsched db check", "crawlsched db backup crawlsched-backup.db")
 
 
 def add_actions(parser: argparse.ArgumentParser) -> None:
-    """Add what the command can do."""
+    """Add the actions of the command."""
     actions = add_commands_below(parser, "actions", "ACTION")
     whole = common_options(collection=False)
     for name, action in _ACTIONS.items():
@@ -83,17 +83,17 @@ def backup(arguments: argparse.Namespace) -> dict[str, Any]:
         raise CrawlschedError(f"There is a file {str(file)!r} already; name another, or delete it first.")
     revision = schema.check(url)
     with closing(Database(url, read_only=True)) as database, new_file(file) as unfinished:
-        # Cookies and passwords may stand in it, as in the database.
+        # Like the database, the copy may hold cookies and passwords.
         unfinished.touch(mode=0o600)
         copy_file(database, unfinished, shown_progress("Copying"))
     return {"database": database.name, "file": str(file), "bytes": file.stat().st_size, "revision": revision}
 
 
-_RESTORED = "{database} is what {file} holds now (revision {revision})."
+_RESTORED = "{database} was restored from {file} (revision {revision})."
 
 
 def restore(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Put a copy in the place of the database, which no crawl may use meanwhile."""
+    """Replace the database by a copy; no crawl may use the database meanwhile."""
     from crawlsched.store.copying import copy_file, require_sound
     from crawlsched.store.database import Database, database_url
 
@@ -103,7 +103,7 @@ def restore(arguments: argparse.Namespace) -> dict[str, Any]:
         raise CrawlschedError(f"There is no file {str(file)!r}; name one that `crawlsched db backup` has written.")
     with closing(Database(url)) as target:
         if not target.is_sqlite:
-            raise StoreError(f"The database {target.name!r} is PostgreSQL's; pg_restore puts a copy of pg_dump back.")
+            raise StoreError(f"The database {target.name!r} is PostgreSQL's; use pg_restore with a copy of pg_dump.")
         revision = require_sound(file)
         path = Path(str(database_url(url).database)).absolute()
         if path == file.absolute():
@@ -117,7 +117,7 @@ def restore(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _refuse_owned(target: Any) -> None:
-    """Refuse while a crawl runs: it would write what it remembers of the old database."""
+    """Refuse while a crawl runs: it would write its memory of the old database."""
     from sqlalchemy import inspect
 
     from crawlsched.store.lease import require_idle
@@ -142,12 +142,12 @@ def say_copy(report: dict[str, Any]) -> str:
     rows = report["rows"]
     return (
         f"{report['source']} was copied to {report['target']}: {rows['pages']:,} pages, {sum(rows.values()):,} rows in "
-        f"all, each compared.\nSet CRAWLSCHED_DATABASE_URL to it: what a crawl learns in the old one stays there."
+        f"all, each compared.\nSet CRAWLSCHED_DATABASE_URL to the new one: crawls of the old one are not copied."
     )
 
 
 def shards(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Gather the shards of a collection, and who has them."""
+    """Gather the shards of a collection, and their owners."""
     with open_stores(arguments) as stores:
         if stores.shared is None:
             stores.whole("db shards")
@@ -202,7 +202,7 @@ def say_split(report: dict[str, Any]) -> str:
 
 
 def _action(example: str, meaning: str, report: Any, words: Any, *options: Option) -> SimpleNamespace:
-    """Return what `add_command` takes; `words` makes a text of the report: a function, or a text with its fields."""
+    """Return an action for `add_command`; `words` makes a text of the report: a function, or a text with its fields."""
     say = words.format_map if isinstance(words, str) else words
     return SimpleNamespace(
         HELP=meaning, EXAMPLES=(f"crawlsched db {example}",), OPTIONS=options, report=report, say=say
@@ -212,7 +212,7 @@ def _action(example: str, meaning: str, report: Any, words: Any, *options: Optio
 _FILE = option("FILE", "of the copy", Path)
 _POSTGRESQL = "--database postgresql://crawler@db.example/crawls"
 _ACTIONS = {
-    "upgrade": _action("upgrade", "make the tables of this version, keeping what is in them", upgrade, say_upgrade),
+    "upgrade": _action("upgrade", "bring the tables to this version, and keep their content", upgrade, say_upgrade),
     "check": _action("check", "say whether the tables are this version's and the database is sound", check, _CHECKED),
     "backup": _action(
         "backup crawlsched-backup.db",
@@ -223,7 +223,7 @@ _ACTIONS = {
     ),
     "restore": _action(
         "restore crawlsched-backup.db",
-        "put such a copy in the place of the database; asks first",
+        "replace the database by such a copy; asks first",
         restore,
         _RESTORED,
         _FILE,
@@ -234,8 +234,8 @@ _ACTIONS = {
         "copy all of a database into an empty one, such as PostgreSQL's",
         copy,
         say_copy,
-        option("SOURCE", "the URL of the database that no crawl uses now"),
-        option("TARGET", "the URL of one without a row"),
+        option("SOURCE", "the URL of a database that no crawl uses now"),
+        option("TARGET", "the URL of an empty database"),
     ),
     "refit": refit,
     "shards": _action(
@@ -249,7 +249,7 @@ _ACTIONS = {
         "divide a collection among more shards, or one of a single process for the first time",
         split,
         say_split,
-        option("N", "how many there are to be: a power of two; twice as many by default", int, nargs="?"),
+        option("N", "the new number of shards, a power of two; twice as many by default", int, nargs="?"),
     ),
 }
 _OF_A_COLLECTION = frozenset(("refit", "shards", "split"))

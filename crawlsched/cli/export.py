@@ -28,18 +28,20 @@ EXAMPLES = (
 _ENDINGS = [ending.removeprefix(".") for ending in FORMATS]
 OPTIONS = (
     option("FOLDER|FILE", "a folder for all tables; or, with --table, a file or - for standard output", dest="to"),
-    option("--table NAME", f"only this one, of {', '.join(_TABLES)}", choices=_TABLES),
-    option("--format F", f"of the files in a folder: {', '.join(_ENDINGS)}", choices=_ENDINGS, default="csv"),
-    where_option("with --table; as `crawlsched pages` has them"),
+    option("--table NAME", f"only this table, one of {', '.join(_TABLES)}", choices=_TABLES),
+    option(
+        "--format F", f"the format of the files in a folder: {', '.join(_ENDINGS)}", choices=_ENDINGS, default="csv"
+    ),
+    where_option("with --table; see `crawlsched pages`"),
 )
 
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Write the files, all as of one moment where the database can give that."""
+    """Write the files; all are of one moment if the database allows that."""
     from crawlsched.store.listing import TABLES, listed
 
     if arguments.where and arguments.table is None:
-        raise CrawlschedError("Conditions are about one table; name it with --table.")
+        raise CrawlschedError("Conditions need a single table; name it with --table.")
     files = {arguments.table: arguments.to} if arguments.table is not None else _files(arguments.to, arguments.format)
     now, written, progress = time.time(), {}, shown_progress("Writing")
     with open_stores(arguments) as stores, stores.database.reading() as connection:

@@ -1,4 +1,4 @@
-"""``crawlsched forget``: delete pages and all that is known of them, list what was forgotten, and take it back."""
+"""``crawlsched forget``: delete pages with all their data, list what was forgotten, and undo it."""
 
 import argparse
 import time
@@ -43,7 +43,7 @@ def _forget(stores: Stores, asked: dict[str, str], *, is_meant: bool) -> dict[st
     found = {store: len(store.forgetting.matching(**asked)) for store in stores}
     pages = say_count(sum(found.values()), "page")
     confirm(
-        f"Forget the {forgotten_as(**asked)}: delete {pages} and all that is known of them for good?",
+        f"Forget the {forgotten_as(**asked)}: delete {pages} with all their data for good?",
         is_meant=is_meant,
         refused="Nothing was deleted.",
     )
@@ -51,7 +51,7 @@ def _forget(stores: Stores, asked: dict[str, str], *, is_meant: bool) -> dict[st
     if _is_idle(stores):
         with leased(alone, "crawlsched forget"):
             return {"pages": len(alone.forgetting.forget(**asked, now=time.time()))}
-    # All shards are asked, so that what is forgotten comes back in none.
+    # All shards forget it, so that it comes back in none.
     answers = stores.ask([(store, asked) for store in found], "forget", timeout=FOR_MANY_PAGES)
     waiting = sum(n for n, answer in zip(found.values(), answers, strict=True) if answer is None)
     deleted = sum(int(answer["pages"]) for answer in answers if answer is not None)
@@ -100,7 +100,7 @@ def say(report: dict[str, Any]) -> str:
         text = f"The {forgotten_as(report['kind'], report['value'])} is no longer forgotten in {name}."
         text += " It becomes a page again when it is found or imported."
         if waiting := report["waiting_shards"]:
-            text += f"\n{say_count(waiting, 'shard')} learn of it when a process crawls them again; none does now."
+            text += f"\n{say_count(waiting, 'shard')} follow when a process crawls them again; none does now."
         return text
     what = {"url": "It", "pattern": f"What matches {report['value']}", "host": f"The host {report['value']}"}
     pages = say_count(report["pages"], "page")

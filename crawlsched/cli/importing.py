@@ -1,4 +1,4 @@
-"""``crawlsched import FILE``: pages, what they are worth, and the visits that somebody else has made, from a file."""
+"""``crawlsched import FILE``: take pages, their importance, and visits of other crawlers from a file."""
 
 import argparse
 import time
@@ -30,7 +30,7 @@ ABOUT = """\
 The file has a URL a line, or is CSV whose first line names its columns:
   url,importance          what a fresh copy is worth, 1 being usual
   url,time,changed        a visit that another crawler has made; changed is 1, 0 or empty
-  url,time,digest         the same, where a digest says what was found
+  url,time,digest         the same, with a digest of the content
 Times are POSIX seconds, ISO 8601, or YYYYMMDDhhmmss. Other columns are ignored."""
 
 
@@ -40,7 +40,7 @@ OPTIONS = (option("FILE", "plain or .gz; - is standard input", Path),)
 
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Read the file and fill the collection; a running crawl is sent the pages."""
+    """Read the file and fill the collection; a running crawl gets the pages as commands."""
     if arguments.shard is not None:
         raise CrawlschedError("A file is imported into a whole collection; leave out --shard.")
     target = find_or_make_target(arguments)
@@ -54,11 +54,11 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
     with closing(Store.open(target.database, target.collection)) as store:
         if n_shards_of(store) is not None:
             raise CrawlschedError(
-                f"Processes share the collection {store.name!r}, and nothing is imported into one of them; let start() "
-                "of its spider yield the pages, for each process takes its own."
+                f"Processes share the collection {store.name!r}, and nothing can be imported into it; let start() "
+                "of its spider yield the pages: each process takes its own."
             )
         taken = _taken(store, target, lines, requests)
-        # Nothing of the file was of use.
+        # No line of the file was used.
         arguments.exit_code = 1 if taken["lines_left_out"] and not taken["pages"] else 0
         return taken
 
@@ -118,8 +118,8 @@ def _steps(
     for line in lines:
         if lines.has_visits and not importing.learns:
             raise CrawlschedError(
-                "A crawl of this collection is running, and learns from its own visits. End it to import those of "
-                "others; pages and their importance can be imported meanwhile."
+                "A crawl of this collection is running, and learns from its own visits. End it to import visits "
+                "of others; pages and their importance can be imported while it runs."
             )
         if lines.has_visits:
             place = visits.places.get(line.url)
@@ -155,7 +155,7 @@ def _page(line: UrlLine, page_of: "Callable[[UrlLine], FoundPage]", lines: UrlLi
 
 
 class _Visits:
-    """The visits of a file, as arrays: as objects those of a million lines take 200 MB."""
+    """The visits of a file, as arrays: as objects, a million would take 200 MB."""
 
     def __init__(self) -> None:
         self.places: dict[str, int] = {}
@@ -163,7 +163,7 @@ class _Visits:
         self._place, self._time, self._changed, self._digest = array("q"), array("d"), array("b"), array("q")
 
     def place_of(self, page: "FoundPage", named: "list[FoundPage]") -> int:
-        """Return the page's place among those named, where it is put if it is not there."""
+        """Return the page's place among those named; a new page gets the next place."""
         place = self._of_fingerprint.setdefault(page.request_fingerprint, len(named))
         if place == len(named):
             named.append(page)
@@ -203,13 +203,13 @@ def say(report: dict[str, Any]) -> str:
         f"{report['collection']!r}, {say_count(known, 'URL')} named again or known before."
     ]
     for name, thing, what in (
-        ("weighed", "known page", "weighed otherwise than before."),
+        ("weighed", "known page", "given another importance."),
         ("visits", "visit", "learned from, and a first plan made of them."),
         (
             *("visits_of_their_own", "page"),
-            "had visits of their own already; what the file says of their visits was left out.",
+            "had visits of their own already; their visits in the file were left out.",
         ),
-        ("forgotten", "URL", "left out, which were forgotten:"),
+        ("forgotten", "URL", "left out, since they were forgotten:"),
     ):
         if report[name]:
             lines.append(f"{say_count(report[name], thing)} {what}")
@@ -221,7 +221,7 @@ def say(report: dict[str, Any]) -> str:
             "CRAWLSCHED_PAGES, allows no more pages."
         )
     if report["columns_ignored"]:
-        lines.append(f"Columns that are not used: {', '.join(report['columns_ignored'])}.")
+        lines.append(f"Columns that were ignored: {', '.join(report['columns_ignored'])}.")
     if report["lines_left_out"]:
         named = report["wrong"][:20]
         lines.append(f"{say_count(report['lines_left_out'], 'line')} left out:")
@@ -232,7 +232,7 @@ def say(report: dict[str, Any]) -> str:
 
 
 class RunningImport:
-    """Gives pages to a running crawl, as `crawlsched.jobs.importing.Import` takes them where none runs.
+    """Give pages to a running crawl; without one, `crawlsched.jobs.importing.Import` takes them.
 
     Parameters
     ----------
@@ -254,7 +254,7 @@ class RunningImport:
         self.counts = dict.fromkeys(names, 0)
 
     def take(self, named: "Sequence[FoundPage]", visits: Any = ()) -> None:
-        """Hand pages over; waits where the crawl has many of them before it."""
+        """Hand pages over; wait while the crawl has many of them to read."""
         from crawlsched.store import commands
 
         for start in range(0, len(named), self._pages_at_once):
@@ -276,8 +276,8 @@ class RunningImport:
         answer = commands.wait_for(self._store, self._sent.popleft(), self._timeout)
         if answer is None:
             raise CrawlschedError(
-                f"The crawl of the collection {self._store.name!r} did not answer within {self._timeout:g} s; it "
-                "takes what was handed over when it does. Look at its log."
+                f"The crawl of the collection {self._store.name!r} did not answer within {self._timeout:g} s. It "
+                "takes the pages that it got when it goes on. Look at its log."
             )
         if "error" in answer.result:
             raise CrawlschedError(str(answer.result["error"]))

@@ -14,7 +14,7 @@ __all__ = ["owner_of_all", "say_processes", "say_sharing", "sharing", "status_of
 
 
 def sharing(shared: "SharedCollection") -> dict[str, Any]:
-    """Describe who crawls a shared collection, and what waits for its shards.
+    """Describe who crawls a shared collection, and how much waits for its shards.
 
     ``threshold_spread`` is the difference between the members' thresholds, as a share of the largest. Where they are
     equal, sharing costs nothing.
@@ -92,7 +92,7 @@ def owner_of_all(shared: Mapping[str, Any], parts: Sequence[Mapping[str, Any]]) 
 
 
 def say_sharing(shared: Mapping[str, Any]) -> list[str]:
-    """Say who crawls, how the rate is divided, and what waits."""
+    """Say who crawls, how the rate is divided, and how much waits."""
     members, n_free = shared["members"], sum(row["member"] is None for row in shared["shards"])
     shards = f"  {shared['n_shards']} shards"
     if not members:

@@ -1,4 +1,4 @@
-"""``crawlsched next``: which pages go next, by what is known now."""
+"""``crawlsched next``: which pages go next, as far as is known now."""
 
 import argparse
 import heapq
@@ -32,7 +32,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         lists += [
             _stored(store, stores.settings_of(store), arguments.n, now) for store in stores if store not in running
         ]
-        # Each crawl has its own order, which depends on more than what a page is worth now.
+        # Each crawl has its own order, which depends on more than the present worth of pages.
         together = heapq.merge(*lists, key=lambda page: (page.get("sent_at") is None, -page["crawl_value"]))
         found = {"collection": stores.name, "running": bool(running), "pages": list(islice(together, arguments.n))}
         if running:
@@ -73,7 +73,7 @@ def say(report: dict[str, Any]) -> str:
     note = "" if report["running"] else "\n\nNo crawl is running; these would go first if one started now."
     if share := report.get("announced_share"):
         note += (
-            f"\n\n{say_share(share)} of the newest visits were of pages announced since the visit before. "
-            "New announcements go between these."
+            f"\n\n{say_share(share)} of the newest visits followed an announcement of their page. "
+            "Newly announced pages go between these."
         )
     return "\n".join(say_table(rows, "rrll")) + note

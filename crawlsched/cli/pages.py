@@ -142,7 +142,7 @@ EXAMPLES = (
 OPTIONS = (
     where_option("such as 'n_changes > 3', 'state = error', 'url ~ */news/*', 'crawled_at = never'; all have to hold"),
     option("--order COLUMN", "smallest first; COLUMN:desc for the largest first"),
-    option("--limit N", f"how many at most; a person gets {MOST_SHOWN}", whole_number(1)),
+    option("--limit N", f"how many at most; {MOST_SHOWN} in a printed table", whole_number(1)),
     option("--columns A,B", "which columns, or all (%(default)s)", default=_COLUMNS),
     option("--csv FILE", "write CSV to the file, or print it", nargs="?", const="-"),
 )

@@ -1,7 +1,7 @@
-"""Parsing: what every command has in common, so that all have one shape.
+"""Parsing: the common parts of commands, so that all have one shape.
 
-``--help`` ends with an example, ``--json`` prints where no file is named, and a misspelt command or option is answered
-with one that is like it. A command that runs long shows its progress.
+``--help`` ends with an example, and ``--json`` prints if no file is named. The error for a misspelt command or option
+names a similar one. A command that runs long shows its progress.
 """
 
 import argparse
@@ -33,21 +33,21 @@ __all__ = [
     "whole_number",
 ]
 
-#: Rows, or pages, that are worked on before a run says how far it has come.
+#: A run shows its progress after each such number of rows or pages.
 AT_ONCE = 10_000
-#: Rows of a table that a person gets; longer ones are for a file.
+#: Most rows of a printed table; more rows are for a file.
 MOST_SHOWN = 50
 # `--json` may be followed by a URL: only a value that ends so is the file to write.
 _FILE_ENDINGS = (".json", ".json.gz")
 
 
 class CommandParser(argparse.ArgumentParser):
-    """The parser of a command, or of all: then `groups` says which stand together in the help."""
+    """The parser of a command, or of all commands; then `groups` are their groups in the help."""
 
     def __init__(self, *args: Any, groups: Mapping[str, Sequence[str]] | None = None, **named: Any) -> None:
         self._groups = groups
         named.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
-        # An abbreviated option is more often a mistake than a wish.
+        # An abbreviated option is more often a mistake than meant.
         named.setdefault("allow_abbrev", False)
         super().__init__(*args, **named)
 
@@ -66,7 +66,7 @@ class CommandParser(argparse.ArgumentParser):
         return f"{before}{listed}\n\n{after[after.index('example') :]}"
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse; where a command takes URLs, what follows ``--json`` is its file only if its name says so."""
+        """Parse; if a command takes URLs, the word after ``--json`` is its file only if it ends as one."""
         takes = self._get_positional_actions()
         if args is not None and takes and not isinstance(takes[0], argparse._SubParsersAction):
             args = _json_alone(args)
@@ -78,7 +78,7 @@ class CommandParser(argparse.ArgumentParser):
 
 
 def _json_alone(args: Sequence[str]) -> list[str]:
-    """Give ``--json`` its ``-`` where what follows it is no file.
+    """Give ``--json`` its ``-`` if no file follows it.
 
     >>> _json_alone(["--json", "http://example.com/", "--visits", "3"])
     ['--json=-', 'http://example.com/', '--visits', '3']
@@ -93,11 +93,11 @@ def _json_alone(args: Sequence[str]) -> list[str]:
 
 
 class _Commands(argparse._SubParsersAction):  # type: ignore[type-arg]
-    """The commands of a parser; an unknown one is answered with one that is like it."""
+    """The commands of a parser; the error for an unknown one names a similar one."""
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
-        # Checked when it is called, with a better answer.
+        # The call checks the name, and has a better message.
         self.choices = None  # type: ignore[assignment]
 
     def add_parser(self, name: str, **named: Any) -> Any:
@@ -116,7 +116,7 @@ class _Commands(argparse._SubParsersAction):  # type: ignore[type-arg]
 
 
 def add_commands_below(parser: argparse.ArgumentParser, title: str, metavar: str) -> Any:
-    """Return what `add_command` adds commands to."""
+    """Return the object to which `add_command` adds commands."""
     return parser.add_subparsers(
         title=title, metavar=metavar, required=True, prog=parser.prog, parser_class=CommandParser, action=_Commands
     )
@@ -159,7 +159,7 @@ def option(usage: str, meaning: str, read: Callable[[str], Any] | None = None, *
 
 
 def one_of(*options: Option, required: bool = False) -> Option:
-    """Return what adds options that exclude one another."""
+    """Return a function that adds options that exclude one another."""
 
     def add(parser: argparse.ArgumentParser) -> None:
         group = parser.add_mutually_exclusive_group(required=required)
@@ -169,7 +169,7 @@ def one_of(*options: Option, required: bool = False) -> Option:
     return add
 
 
-#: Which pages a command is about, where it is about many.
+#: The options that select many pages.
 MATCHING = (
     option("--pattern GLOB", "every URL that matches as a whole; * stands for anything"),
     option("--host HOST", "every page of a host, such as www.example.com"),
@@ -177,14 +177,14 @@ MATCHING = (
 
 
 def matched(arguments: argparse.Namespace) -> tuple[str, str] | None:
-    """Return which pages `MATCHING` named, as kind and value; None: it named none."""
+    """Return kind and value of the option of `MATCHING` that was given; None: none was."""
     if arguments.pattern is not None:
         return "pattern", arguments.pattern
     return None if arguments.host is None else ("host", arguments.host.lower())
 
 
 def reader(read: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Return a reader for argparse that answers a wrong value with what it must be."""
+    """Return a reader for argparse, whose error for a wrong value names what is allowed."""
 
     def read_text(text: str) -> Any:
         try:
@@ -217,7 +217,7 @@ def confirm(question: str, *, is_meant: bool, refused: str) -> None:
     if is_meant:
         return
     if not sys.stdin.isatty():
-        raise CrawlschedError(f"{question} Nothing was done, for nobody is here to be asked; add --yes if it is meant.")
+        raise CrawlschedError(f"{question} Nothing was done, for there is no terminal to ask at; add --yes to do it.")
     print(f"{question} [y/N] ", end="", flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise CrawlschedError(refused)
@@ -247,7 +247,7 @@ def examples(*commands: str, before: str = "") -> str:
 
 
 def shown_progress(name: str, first: float = 2.0, pause: float = 10.0) -> Callable[[int, int | None], None]:
-    """Return a function of (done, total) that says how far a run has come; a total of None: nobody knows.
+    """Return a function of (done, total) that prints the progress of a run; a total of None is unknown.
 
     It prints a line after `first` seconds, then one every `pause`.
     """

@@ -77,7 +77,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def say(report: dict[str, Any]) -> str:
     if not report["pages"]:
-        return f"No page of {report['collection']!r} matches; nothing is crawled for that."
+        return f"No page of {report['collection']!r} matches, so nothing will be crawled."
     pages = say_count(report["pages"], "page")
     when = "next" if report["running"] else "first when a crawl starts; none is running now"
     return f"{pages} will be crawled and delivered {when}.{say_unknown(report)}"

@@ -36,7 +36,7 @@ OPTIONS = (
 
 @contextmanager
 def _executor(arguments: argparse.Namespace) -> "Iterator[Executor]":
-    """Give the executor that was asked for."""
+    """Return the executor that the options name."""
     if arguments.dask is not None:
         try:
             from distributed import Client  # type: ignore[import-not-found, import-untyped, unused-ignore]
@@ -60,7 +60,7 @@ def _executor(arguments: argparse.Namespace) -> "Iterator[Executor]":
 
 
 def _alone(stores: "Stores") -> "AbstractContextManager[object]":
-    """Keep crawls from writing meanwhile; an error if somebody crawls the collection."""
+    """Keep crawls from writing meanwhile; an error if a process crawls the collection."""
     from crawlsched.store import Lease
 
     if stores.shared is None:
@@ -69,9 +69,9 @@ def _alone(stores: "Stores") -> "AbstractContextManager[object]":
         owner = store.owner()
         if owner is None or owner.is_held(store.clock()):
             raise CrawlschedError(
-                f"Processes crawl the collection {stores.name!r}; end them all, for each keeps what it knows in memory."
+                f"Processes crawl the collection {stores.name!r}; end them all, for each keeps its estimates in memory."
             )
-        # Nobody's lease: the first claim ends it.
+        # This lease has no owner: the first claim of a process ends it.
         store.lease = Lease(store.database, store.key, owner.token)
     return nullcontext()
 
@@ -100,10 +100,10 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def say(report: dict[str, Any]) -> str:
-    text = f"{report['collection']}: {report['pages']:,} pages are known anew, from {report['visits']:,} visits."
+    text = f"{report['collection']}: learned {report['pages']:,} pages again, from {report['visits']:,} visits."
     if report["pages_left_as_they_were"]:
         text += (
-            f"\n{report['pages_left_as_they_were']:,} others keep what is known of them: their first visits are not "
+            f"\n{report['pages_left_as_they_were']:,} others keep their estimates: their first visits are not "
             "kept any more (CRAWLSCHED_OBSERVATION_RETENTION)."
         )
     return text

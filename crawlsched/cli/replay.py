@@ -24,7 +24,7 @@ __all__ = [
     "read_options",
 ]
 
-# Named here too, since loading the simulation takes longer than most commands.
+# The names are repeated here, since loading the simulation takes longer than most commands.
 POLICIES_HELP = (
     "round_robin, uniform, proportional, square_root, lds, poisson, harmonic, nutch, stormcrawler, greedy, greedy_cis, "
     "greedy_ncis, greedy_cis_plus, greedy_ncis_approx_1, greedy_ncis_approx_2, posterior, frontier"
@@ -39,7 +39,7 @@ _OPTIONAL = "importance,change_rate,recall,false_signal_rate"
 
 
 def _add_history_options(parser: argparse.ArgumentParser) -> None:
-    """Add them to the parser of a command."""
+    """Add the options of a history to the parser of a command."""
     group = parser.add_argument_group("history", "CSV files, plain or compressed (.gz); all times in POSIX seconds")
     for add in (
         option("--changes C", "page,time", required=True),
@@ -112,7 +112,7 @@ OPTIONS = (
 
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Replay, and write what is asked for."""
+    """Replay, and write the files that were asked for."""
     from crawlsched.simulation import replay
 
     history, times = read_options(arguments)
@@ -128,7 +128,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
             _write_crawls(arguments.crawls, history, done)
         return _summary(done)
     if arguments.crawls:
-        raise CrawlschedError("--crawls writes those of one policy at one bandwidth; name no more.")
+        raise CrawlschedError("--crawls writes the crawls of one policy at one bandwidth; name one of each.")
     return {"replays": replays}
 
 
@@ -178,7 +178,7 @@ def say(report: dict[str, Any]) -> str:
         rows = [["policy", "bandwidth", "freshness", "crawls", "found", "mean age", "mean delay", "95 %"]]
         return "\n".join(say_table(rows + [_row(one) for one in report["replays"]], "lrrrrrrr", indent=""))
     fresh = report["freshness"]
-    text = "no page was there to be measured" if fresh is None else f"freshness {fresh:.4f}"
+    text = "there was no page to measure" if fresh is None else f"freshness {fresh:.4f}"
     rates = f" with {report['estimator']} rates" if report["estimator"] else ""
     return (
         f"{report['policy']}{rates} at {format_bandwidth(report['bandwidth'])}: {text}; "

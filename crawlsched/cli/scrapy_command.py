@@ -1,4 +1,4 @@
-"""``scrapy crawlsched ...``: the same commands, where one is used to typing scrapy."""
+"""``scrapy crawlsched ...``: the same commands under the command ``scrapy``."""
 
 import argparse
 from typing import Any
@@ -24,12 +24,12 @@ class Command(ScrapyCommand):
 
     def short_desc(self) -> str:
         """Return the line in Scrapy's list of commands."""
-        return "Look at and steer crawls that crawlsched keeps fresh"
+        return "Look at and steer crawls that keep pages fresh"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add Scrapy's own options and our commands."""
         super().add_options(parser)
-        # Scrapy prints a line of usage that it made; the sub-parsers have to know how they are called, too.
+        # Scrapy prints its own line of usage; the sub-parsers need the command's name, too.
         parser.prog = "scrapy crawlsched"
         add_commands(parser)
 
@@ -43,6 +43,6 @@ class Command(ScrapyCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Run the command."""
         settings: Any = self.settings
-        # Outside of a project Scrapy has settings as well, and they know of no database.
+        # Outside of a project Scrapy's settings name no database.
         is_project = inside_project() or settings.get("CRAWLSCHED_DATABASE_URL") is not None
         self.exitcode = run(opts, settings if is_project else None)

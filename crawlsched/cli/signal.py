@@ -1,4 +1,4 @@
-"""``crawlsched signal URL...``: announce that pages may have changed; what that is worth is learned."""
+"""``crawlsched signal URL...``: announce that pages may have changed; the crawl learns how often that is true."""
 
 import argparse
 from typing import Any
@@ -14,7 +14,11 @@ HELP = "announce that pages may have changed"
 EXAMPLES = ("crawlsched signal https://example.com/news/1 --source newsroom",)
 OPTIONS = (
     option("URL", "pages that are known", dest="urls", nargs="+"),
-    option("--source NAME", "who announces it; what its announcements are worth is learned", default="command line"),
+    option(
+        "--source NAME",
+        "who announces it; the crawl learns how often its announcements are true",
+        default="command line",
+    ),
 )
 
 

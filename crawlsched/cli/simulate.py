@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 __all__ = ["EXAMPLES", "HELP", "OPTIONS"]
 
-# Settings that make less of a figure than the paper has.
+# Settings that make a figure smaller than in the paper.
 _SIZES = ("repetitions", "pages", "horizon")
 _SETTINGS = (*_SIZES, "seed", "history")
 
 
 HELP = "reproduce a figure of one of the papers: numbers and a picture"
-ABOUT = "What is not set is as printed in the paper, which can take hours."
+ABOUT = "Options that are not given are as printed in the paper, which can take hours."
 EXAMPLES = ("crawlsched simulate noisy-signals-4 --repetitions 2 --out figures",)
 OPTIONS = (
     option("FIGURE", "such as noisy-signals-4; `list` names them all"),
@@ -56,7 +56,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _folder(path: str) -> Path:
-    """Return the folder for the files, made and found writable before hours are spent."""
+    """Make the folder for the files and check that it is writable, before hours are spent; return it."""
     out = Path(path)
     try:
         out.mkdir(parents=True, exist_ok=True)

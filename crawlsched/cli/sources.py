@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 __all__ = ["EXAMPLES", "HELP", "OPTIONS", "described", "newest_report", "worth"]
 
 _LEGEND = (
-    "precision: how many of its announcements were true; recall: how many of all changes it announced in time, with",
-    "the bounds between which that is with 95 % certainty. wrong: announcements of no change. true: how many visits",
-    "after an announcement found a change. believed: how likely an announcement is true, as the crawl reckons with it.",
-    "delay: from the date stated to its reading.",
+    "precision: the share of its announcements that were true; recall: the share of changes that it announced in",
+    "time; both with 95 % intervals. wrong: announcements of no change. true: how many visits after an announcement",
+    "found a change. believed: how likely the crawl takes an announcement to be true. delay: from the stated date",
+    "to the poll that read it.",
 )
 _HEADINGS = ("precision", "recall", "wrong", "true")
 
@@ -48,7 +48,7 @@ def newest_report(store: Store) -> dict[str, Any]:
 
 
 def described(store: Store) -> list[dict[str, Any]]:
-    """Return what is known of each source, and what the newest visits say of its announcements."""
+    """Return the data of each source, and the quality of its announcements by the newest visits."""
     visits = _visits(store)
     return [_described(source, visits, ()) for source in _sources(store)]
 
@@ -126,7 +126,7 @@ def _by_part(store: Store, sources: list[Source], visits: dict[str, Any]) -> lis
 
     pages = np.unique(visits["page"])
     part_of = dict(zip(pages.tolist(), _parts(store, pages), strict=True))
-    # No host has a slash in its name, so that one text stands for both.
+    # A host's name has no slash, so one text can hold host and part.
     parts = np.array(["".join(part_of[page]) for page in visits["page"].tolist()], dtype=str)
     found = []
     for source in sources:
@@ -142,7 +142,7 @@ def _by_part(store: Store, sources: list[Source], visits: dict[str, Any]) -> lis
 
 
 def _parts(store: Store, pages: Any) -> Iterable[tuple[str, str]]:
-    """Give host and part of each page."""
+    """Yield host and part of each page."""
     from crawlsched.change_signals import part_of_site
     from crawlsched.store import host_of
 
@@ -152,7 +152,7 @@ def _parts(store: Store, pages: Any) -> Iterable[tuple[str, str]]:
 
 
 def worth(source: dict[str, Any]) -> tuple[bool, float]:
-    """Order sources by how many of all changes they announce, and how truly; those not known yet come last."""
+    """Order sources by precision times recall; those whose quality is not known yet come last."""
     if source["precision"] is None:
         return False, 0.0
     return True, source["precision"] * (1.0 if source["recall"] is None else source["recall"])
@@ -191,7 +191,7 @@ def _believed(quality: dict[str, Any]) -> str:
 
 
 def _late(source: dict[str, Any]) -> str:
-    """Say how long after the date stated it was read, and of how many dates that is the median."""
+    """Say the median delay from the stated date to its reading, and of how many dates."""
     delay = source["median_delay"]
     return "-" if delay is None else f"{say_duration(delay)} (of {source['dates']:,})"
 

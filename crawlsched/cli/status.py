@@ -1,4 +1,4 @@
-"""``crawlsched status``: what the database knows of a collection, and how its bandwidth is used."""
+"""``crawlsched status``: the state of a collection, and the use of its bandwidth."""
 
 import argparse
 import time
@@ -145,7 +145,7 @@ def _visits_together(counted: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _hosts(rows: "Sequence[Host]") -> list[dict[str, Any]]:
-    """Return the hosts that serve other pages in the place of theirs, and what is known of their headers."""
+    """Return the hosts that served wrong pages, and those whose validators were on trial."""
     from crawlsched.crawl.validators import standings
 
     described = [
@@ -298,7 +298,7 @@ def _say_held_back(report: dict[str, Any]) -> list[str]:
             names = sorted(hosts, key=lambda host: -hosts[host])
             lines.append(f"held back {say_count(sum(hosts.values()), 'time')} ({reason}), of {_some(names)}")
     for callback, n in report["failing_callbacks"].items():
-        lines.append(f"the callback {callback} raised {say_count(n, 'time')} in this crawl, or its items did")
+        lines.append(f"the callback {callback} failed {say_count(n, 'time')} in this crawl, or a pipeline behind it")
     for callback, n in report["not_data"].items():
         lines.append(f"{say_count(n, 'request')} for {callback} cannot be written down, and are crawled once")
     return ["", *lines, "`crawlsched withheld` has the pages"] if lines else []

@@ -1,4 +1,4 @@
-"""Stores: a collection as a command looks at it, be it one or shards that several processes share."""
+"""Stores: a collection as a command sees it, be it one store, or shards that several processes share."""
 
 import argparse
 import time
@@ -48,7 +48,7 @@ class Stores:
         return (shard if self.shared is None else None), number
 
     def settings_of(self, store: "Store") -> Settings:
-        """Return the settings that count: the project's, or outside of one those that the last crawl has stored."""
+        """Return the settings that apply: the project's, or outside of one those that the last crawl has stored."""
         from crawlsched.jobs.stored_planners import settings_of
 
         settings = self.target.settings
@@ -104,7 +104,7 @@ class Stores:
             answer = commands.wait_for(store, number, max(until - time.monotonic(), 1.0)) if is_running else None
             if is_running and answer is None:
                 # Withdrawn, so that a crawl which starts tomorrow does not carry it out.
-                commands.finish(store, number, {"error": "Nobody did it in time."}, time.time())
+                commands.finish(store, number, {"error": "No crawl did it in time."}, time.time())
                 raise CrawlschedError(
                     f"The crawl of the collection {self.name!r} did not answer within {timeout:g} s, so nothing was "
                     "done; look at its log."

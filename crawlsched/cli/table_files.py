@@ -1,4 +1,4 @@
-"""Tables written to files: CSV or JSON lines, as the name ends; a file is whole, or it is not there."""
+"""Tables written to files: CSV or JSON lines, by the ending of the name; no file is left unfinished."""
 
 import csv
 import gzip
@@ -14,7 +14,7 @@ from crawlsched.exceptions import CrawlschedError
 
 __all__ = ["FORMATS", "new_file", "write_table", "write_text"]
 
-#: The endings of names that say how a table is written.
+#: The endings of names that choose the format of a table.
 FORMATS = (".csv", ".csv.gz", ".jsonl", ".jsonl.gz")
 
 Rows = Iterator[tuple[Any, ...]]
@@ -43,9 +43,9 @@ def write_text(path: Path, text: str) -> None:
 
 @contextmanager
 def new_file(path: Path) -> Iterator[Path]:
-    """Give a name to write to, which becomes `path` at the end; if that is not reached nothing is left.
+    """Yield a name to write to, which becomes `path` at the end; after an error nothing is left.
 
-    What is no file, such as a pipe or `/dev/null`, is written to as it is: root would put a file in its place.
+    A pipe or `/dev/null` is written to directly: root would replace it by a file.
     """
     is_special = path.exists() and not (path.is_file() or path.is_dir())
     unfinished = path if is_special else path.with_name(f"{path.name}.unfinished-{os.getpid()}")

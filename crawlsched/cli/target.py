@@ -1,7 +1,7 @@
 """The target: which database, which collection in it, and which of its pages a command is about.
 
-Inside a Scrapy project its settings say so, elsewhere ``--database`` does; a collection has to be named only where the
-database holds several.
+Inside a Scrapy project its settings name the database, elsewhere ``--database`` does. A collection has to be named only
+if the database holds several.
 """
 
 import argparse
@@ -128,7 +128,7 @@ def find_or_make_target(arguments: argparse.Namespace) -> Target:
         if len(names) != 1:
             known = f" (known are {', '.join(map(repr, names))})" if names else ""
             raise StoreError(
-                "Nothing says which collection is to be filled; name it with --collection, usually as the spider is "
+                "The collection to fill is not known; name it with --collection, usually as the spider is "
                 f"named{known}."
             )
         collection = names[0]
@@ -239,7 +239,7 @@ def forgotten_as(kind: str, value: str) -> str:
 
 
 def pages_like(store: "Store", text: str) -> list[str]:
-    """Return some URLs of pages that may be meant: those that hold the text, or are spelt much alike on its host."""
+    """Return some URLs of pages that may be meant: those that hold the text, or are spelt similarly on its host."""
     from crawlsched.store import host_of
     from crawlsched.store.listing import Condition, listed
 

@@ -67,7 +67,7 @@ async def _serve(targets: list[Target], arguments: argparse.Namespace) -> None:
         raise CrawlschedError(f"--address must be {error}, got {arguments.address!r}.") from None
     token = secrets.token_hex(16) if address.token is True else address.token or None
     if token is None and not is_loopback(host):
-        raise CrawlschedError("The token of CRAWLSCHED_WEB must not be False where others reach the page.")
+        raise CrawlschedError("The token of CRAWLSCHED_WEB must not be False where others can reach the page.")
     opened = open_all(targets)
     watched = [
         CollectionViews(
@@ -103,7 +103,7 @@ def _wait_for_end(end: Callable[[], object]) -> None:
 def _reports(target: Target, store: "Store") -> "Reports":
     alone = Stores(target, [store], None)
 
-    # What makes a report is loaded with the first one: it takes longer than all that serves the page.
+    # The code of reports is loaded with the first one: that takes longer than loading the server.
     def why(url: str, n_visits: int) -> dict[str, Any]:
         from crawlsched.cli.why import report_of
 
@@ -112,7 +112,7 @@ def _reports(target: Target, store: "Store") -> "Reports":
     def whatif() -> dict[str, Any]:
         from crawlsched.cli.whatif import report_of
 
-        # So few pages that the view is there within a second.
+        # Few enough pages for the view to appear within a second.
         return report_of(alone, _BANDWIDTHS, freshness=(0.5, 0.8, 0.9, 0.95, 0.99), sample=768)
 
     def sources() -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""``crawlsched whatif``: how fresh the pages would be at other bandwidths, and what a given freshness would take."""
+"""``crawlsched whatif``: the freshness at other bandwidths, and the bandwidth that a given freshness takes."""
 
 import argparse
 import math
@@ -63,7 +63,7 @@ def report_of(
     within: float | None = None,
     seen: "Sequence[float]" = (),
 ) -> dict[str, Any]:
-    """Look at the pages as the planner sees them, and ask what other bandwidths would give."""
+    """Compute from the planner's view of the pages what other bandwidths would give."""
     now = time.time()
     present = _present_bandwidth(stores)
     asked = [bandwidth_of(text, present, "the present one") for text in bandwidths]
@@ -165,7 +165,7 @@ def _at(outlook: "Outlook", bandwidth: float, present: float, polls: float, *, s
 
 
 def say(report: dict[str, Any]) -> str:
-    """Lay it out in two tables, and in a third where it was asked how soon changes are seen."""
+    """Lay it out in two tables, and with ``--seen-within`` in a third."""
     unit = format_bandwidth(report["bandwidth"]).partition("/")[2]
     sitemaps = f", {say_rate(report['polls'])} of that for sitemaps" if report["polls"] else ""
     within = report["seen_within"]

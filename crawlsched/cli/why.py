@@ -1,4 +1,4 @@
-"""``crawlsched why URL``: what is known of a page, what a crawl of it is worth, when it comes, what decides that."""
+"""``crawlsched why URL``: what was learned about a page, the worth of its next crawl, and what decides its time."""
 
 import argparse
 import math
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EXAMPLES", "HELP", "OPTIONS", "report_of"]
 
-# An announcement is likely by the time at which this number is expected: in two of five cases one has come.
+# When this many announcements are expected, at least one has come in two of five cases: it is then called likely.
 _LIKELY = 0.5
 
 _HISTORY = ("first_seen", "crawled_at", "changed_at", "n_crawls", "n_changes", "n_errors", "n_signals_total")
@@ -39,7 +39,7 @@ EXAMPLES = ("crawlsched why https://example.com/news/1",)
 OPTIONS = (
     option("URL", "of the page"),
     option("--visits N", "how many of its last visits (%(default)s)", whole_number(0), default=8),
-    option("--diff", "what changed in it last, where its texts are kept"),
+    option("--diff", "what changed in it last, if its texts are kept"),
 )
 
 
@@ -81,7 +81,7 @@ def _of_page(store: "Store", settings: Settings, page: int, facts: "PageFacts", 
     planner = planner_of_page(store, settings, page, now)
     threshold = planner.threshold
     if planner.plan is not None:
-        # Soon after a first crawl pages of little value go, but only for a short time: the plan's threshold counts.
+        # Soon after the first crawls, pages of little value go for a short time. So the plan's threshold counts.
         planner.threshold = max(threshold, planner.plan.threshold)
     explanation = {**explain(planner, 0, now), "threshold": threshold}
     columns = {name: column[0] for block in store.load(pages=[page]) for name, column in block.items()}
@@ -90,7 +90,6 @@ def _of_page(store: "Store", settings: Settings, page: int, facts: "PageFacts", 
     is_shared = owner is not None and owner.is_shared
     return {
         "url": facts.url,
-        "variant": facts.variant,
         "collection": store.name,
         # A running crawl may have visited it since `now` was read.
         "time": max(now, float(columns["crawled_at"])),
@@ -126,7 +125,7 @@ def _timing(
     patience = MAX_CRAWL_ROUNDS * n_pages / bandwidth if n_pages and bandwidth else math.inf
     round_ends = goes_at = now - explanation["elapsed"] + patience
     if bandwidth and round_ends < min(explanation["likely_time"], deadline):
-        # Only one slot of several is for such pages, and others wait, too.
+        # Such pages have only one slot of several, and other pages wait for it, too.
         goes_at = max(round_ends, now) + wait_after_rounds(waiting_since(store, now - patience), bandwidth)
     if rest_until > now and binds in ("value", "overdue"):
         binds = "host"
@@ -169,7 +168,7 @@ def _difference(store: "Store", page: int, url: str) -> dict[str, Any]:
 
 
 def _places(store: "Store", facts: "PageFacts") -> dict[str, Any]:
-    """Return what is left out on pages of its template, and what it is suggested to leave out."""
+    """Return the ignored places of the page's template, and those suggested for it."""
     from crawlsched.crawl.learned import places_of, template_and_site
 
     if facts.recipe is None:
@@ -200,7 +199,7 @@ def _visit(row: "ObservationRow") -> dict[str, Any]:
 
 
 def _announced_by(store: "Store", page: int, first: int) -> dict[str, Any]:
-    """Name the sources that list the page with the worth that each has proved, as `crawlsched sources` does."""
+    """Return the sources that list the page, each with its quality as `crawlsched sources` shows it."""
     from crawlsched.crawl.source_quality import VISITS, named, quality_of
 
     listed = {number: (lastmod, n) for number, lastmod, n in store.reader.announcements_of(page)}
@@ -232,8 +231,7 @@ def _say_page(report: dict[str, Any]) -> str:
         "decided by": [_say_binds(report)],
         "rules": _say_rules(report),
     }
-    variant = "" if report["variant"] is None else f", variant {report['variant']!r}"
-    lines = [f"{report['url']}  (page {report['page']} of {report['collection']!r}, {report['state']}{variant})", ""]
+    lines = [f"{report['url']}  (page {report['page']} of {report['collection']!r}, {report['state']})", ""]
     lines += say_table([["" if n else name, line] for name, said in paragraphs.items() for n, line in enumerate(said)])
     if difference := report.get("diff"):
         lines += ["", f"--- {say_past(difference['before_seen_at'], now)}"]

@@ -1,4 +1,4 @@
-"""``crawlsched withheld``: what did not reach the spider, and which parts of pages are ignored or suggested for it."""
+"""``crawlsched withheld``: which pages did not reach the spider, and which parts are ignored or suggested for it."""
 
 import argparse
 import time
@@ -40,7 +40,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
             for place in places_of(store.reader.noise_mask, [template])
             if arguments.host in (None, place["template"].partition("/")[0]) and arguments.reason in (None, "noise")
         ]
-    # Requests for known pages are as they should be; they are listed only with `--reason known`.
+    # Requests for known pages need no attention; they are listed only with `--reason known`.
     n_known = sum(row["n"] for row in rows if row["reason"] == "known")
     rows = [row for row in rows if row["reason"] != "known" or arguments.reason == "known"]
     rows.sort(key=lambda row: row["last_at"], reverse=True)
@@ -49,7 +49,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def say(report: dict[str, Any]) -> str:
-    """Name each host and reason with its newest URLs; each place with its evidence and last words."""
+    """Name each host and reason with its newest URLs; each place with its evidence and last text."""
     lines = [] if report["withheld"] else [f"Nothing of {report['collection']!r} was held back."]
     for row in report["withheld"]:
         times = say_count(row["n"], "time")

@@ -1,4 +1,4 @@
-"""Columns: how arrays of one number a page are kept: growing in place, or compact.
+"""Columns: arrays of one number a page, which grow in place or are compact.
 
 Imports nothing of the package. Begin reading with `growing`.
 """

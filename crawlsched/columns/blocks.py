@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 __all__ = ["ROWS_AT_ONCE", "blocks"]
 
-#: At most this many rows of a column are looked through at once, between two picks: in a millisecond.
+#: At most this number of rows of a column is searched between two picks, which takes a millisecond.
 ROWS_AT_ONCE = 2**20
 
 

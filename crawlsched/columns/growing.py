@@ -1,4 +1,4 @@
-"""Growing: columns that become longer in place, so that a page more among ten million moves nothing."""
+"""Growing: columns that become longer in place, so that one more page among ten million copies nothing."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ import numpy.typing as npt
 
 __all__ = ["NumberColumn", "grown", "inserted", "zeros"]
 
-# Less than this is copied in a tenth of a millisecond.
+# Columns with fewer bytes do not need this: they are copied in a tenth of a millisecond.
 _LEAST = 2**20
-# How far ahead addresses are reserved, at least. The machine gives memory for them page by page, at the first write.
+# At least this number of bytes of addresses is reserved. The machine gives memory for them page by page, at the first
+# write.
 _AHEAD = 2**30
-# Columns of this size and more stand in large pages of the machine's memory, in which scattered reads take two thirds
-# of the time. The reserved room behind them does not, so that it takes no memory.
+# Columns of this number of bytes or more use the machine's large memory pages, in which scattered reads take two thirds
+# of the time. The reserved room behind them uses none, so that it takes no memory.
 _LARGE = 2**24
 
 
@@ -67,7 +68,7 @@ def grown(column: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
     shape = size, *column.shape[1:]
     n_bytes = math.prod(shape) * column.itemsize
     room = column.base
-    # A part of a column is no column: what stands behind it is not 0.
+    # A part of a column cannot grow in place: the numbers behind it are not 0.
     if isinstance(room, _Room) and room.given == column.nbytes and n_bytes <= len(room):
         room.give(n_bytes)
         return np.ndarray(shape, column.dtype, buffer=room)
@@ -94,16 +95,16 @@ _LOW = np.iinfo(np.uint16).max
 
 
 class NumberColumn:
-    """Whole numbers of pages: 2 bytes each, and 2 more once one is 65,536 above the least.
+    """A whole number for each page: 2 bytes, and 2 more once a number lies 65,536 above `empty`.
 
-    Read by row numbers, a mask or a slice, and set by them, as an array of numpy would be; all O(1) a page.
+    Numbers are read and set by row numbers, a mask or a slice, like those of a numpy array; all O(1) a page.
 
     Attributes
     ----------
     low : ndarray of uint16
         How far the numbers are above `empty`, modulo 65,536.
     high : ndarray of uint16
-        How often they have gone through these; of no page as long as none has.
+        How many times 65,536 comes on top of that; empty as long as it is 0 for all pages.
     item : callable
         ``item(page)`` returns the number of one page.
 
@@ -124,7 +125,7 @@ class NumberColumn:
 
     def _set_halves(self, low: Halves, high: Halves) -> None:
         self.low, self.high = low, high
-        # Numpy's own methods where they suffice: some are called several times in a slot of ten microseconds.
+        # Numpy's own method where it suffices: it may be called several times in a slot of ten microseconds.
         self.item: Callable[[int], int] = self._item if high.size or self._empty else low.item
 
     def __len__(self) -> int:

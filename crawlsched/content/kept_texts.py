@@ -1,4 +1,4 @@
-"""Kept texts: what pages said at their last two changes, so that it can be shown what changed."""
+"""Kept texts: the texts of pages at their last two changes, so that their differences can be shown."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def packed(text: str, max_bytes: int) -> bytes:
     data = text.encode("utf-8", "replace")
     compressed = zlib.compress(data)
     while len(compressed) > max_bytes:
-        # What is left is compressed about as well as the whole, and a little worse.
+        # The shorter text is compressed a little worse than the whole.
         data = data[: int(0.9 * len(data) * max_bytes / len(compressed))]
         compressed = zlib.compress(data) if data else b""
     return compressed

@@ -15,34 +15,34 @@ from crawlsched.content.kept_texts import packed
 
 __all__ = ["MOST_TEXT_BYTES", "Body", "Content", "compare", "is_current", "is_quick", "read_content"]
 
-#: How much of a page's text is read, unpacked, to see whether it has changed. What is no text is compared whole.
+#: At most this much of a page's text, unpacked, is read to see whether it has changed. Other content is compared whole.
 MOST_TEXT_BYTES = 4_000_000
-# Larger bodies are read in a thread, so that the slot clock is not held up: of nothing but tags this takes 12 ms. For
-# smaller ones the hand-over to a thread costs as much as the work.
+# Larger bodies are read in a thread, so that the slot clock is not held up: a body of this size takes 12 ms if it is
+# all tags. For smaller bodies the hand-over to a thread costs as much as the work.
 _QUICK_BELOW = 10_240
 
 
 @dataclass(eq=False)
 class Content:
-    """What of a body counts."""
+    """The content of a body: the part that counts."""
 
     url: str  # by which it was read
     fingerprint: Fingerprint
-    # What counts, a line for each block; None where bytes do, or the content is the same as before.
+    # The text that counts, a line for each block; None where bytes count, or the content is the same as before.
     text: str | None = None
     seen: PageBlocks | None = None  # its blocks, as the detector takes them; None where the recipe has none
     is_html: bool = False  # whether it is a page for people
     packed_text: bytes | None = None  # the text, compressed, where it is to be kept
-    address: str = ""  # what the page is called by
+    address: str = ""  # the address by which texts may name the page
 
     @cached_property
     def text_sketch(self) -> bytes:
-        """From which the size of a change can be estimated; empty where there is no text."""
+        """A sketch of the text, from which the size of a change can be estimated; empty where there is no text."""
         return sketch(self.text) if self.text is not None else b""
 
     @cached_property
     def likeness(self) -> bytes:
-        """What it has in common with pages that are made by one sentence: 8 bytes, see `fingerprint.likeness`."""
+        """A digest that pages share if only numbers and their names differ: 8 bytes, see `fingerprint.likeness`."""
         alike = likeness(self.text, self.address) if self.is_html and self.text else None
         return alike or self.fingerprint.short
 
@@ -50,7 +50,7 @@ class Content:
 def read_content(
     body: Body, recipe: Recipe, *, before: bytes | None = None, text_bytes: int = 0, address: str | None = None
 ) -> Content:
-    r"""Read a response; of the content with the digest `before` no text and no sketch is made.
+    r"""Read a response; content with the digest `before` gets no text and no sketch.
 
     `text_bytes` bounds the compressed text (0: none), and `address` names the page where its URL does not.
 

@@ -28,8 +28,9 @@ __all__ = [
     "judge_status",
 ]
 
-#: How much a page has changed: the share of its blocks that are new or gone (None where the recipe has no blocks), and
-#: the share of three-word phrases that both texts have, of all that either has. Both are None where nothing is known.
+#: How much a page has changed. The first number is the share of its blocks that are new or gone (None where the recipe
+#: has no blocks). The second is the share of all three-word phrases that both texts have. Both are None where nothing
+#: is known.
 Size = tuple[float | None, float | None]
 #: ETag and Last-Modified of a response.
 Validators = tuple[str | None, str | None]
@@ -48,7 +49,7 @@ class DeliveryKind(StrEnum):
 
     #: As content that is new, or has changed.
     CHANGED = "changed"
-    #: As content that is as before, but that was asked for.
+    #: As content that has not changed, but was asked for.
     UNCHANGED = "unchanged"
     #: Not at all, since the same is on its way already.
     UNDER_WAY = "under way"
@@ -77,10 +78,10 @@ class Verdict(NamedTuple):
     """
 
     outcome: Outcome  # how the visit ended
-    changed: bool | None = None  # what is learned of how often the page changes; None: nothing
-    deliver: DeliveryKind = DeliveryKind.NONE  # as what the response goes to the spider
+    changed: bool | None = None  # whether the page changed, for its change rate; None: nothing is learned
+    deliver: DeliveryKind = DeliveryKind.NONE  # how the response goes to the spider
     reason: str = ""
-    refetch: Refetch | None = None  # what has to be fetched first; then all else waits
+    refetch: Refetch | None = None  # what has to be fetched first, while all else waits
     kind: str = ""  # of what is new to the spider: "first", "page", "template", "data", "returned"; "" where nothing is
     facts: PageFacts | None = None  # what to keep of the content; None: nothing
     size: Size = (None, None)  # how much changed
@@ -94,16 +95,16 @@ class Verdict(NamedTuple):
 
 
 class Circumstances(NamedTuple):
-    """What a verdict depends on beside what a page said and says.
+    """What a verdict depends on beside the page's content before and now.
 
     Attributes
     ----------
     suspicion : Outcome.WRONG, Refetch or None
-        Of a page of whose text next to nothing is left: that the content is known to be served in the place of pages,
+        For a page whose text is nearly all gone: WRONG if the new content is known to be served in the place of pages,
         or what has to be fetched to find out.
     min_change : float
-        A change of which 1 - similarity is less counts as none. What was kept stays then, so that small changes add
-        up until together they count.
+        A change with a smaller 1 - similarity counts as none. The kept content then stays, so that small changes add up
+        until together they count.
     """
 
     finding: Finding | None = None  # the detector's finding; None where the recipe has no blocks
@@ -159,12 +160,12 @@ def given_trace(facts: PageFacts, content: Content) -> Trace | None:
 
 
 def is_new(facts: PageFacts, content: Content) -> bool:
-    """Whether a page has not said the same before, as far as its history goes."""
+    """Whether content is new for a page, as far as its history goes."""
     return content.fingerprint.short not in _history(facts)
 
 
 def judge(facts: PageFacts, content: Content, validators: Validators, around: Circumstances) -> Verdict:
-    """Decide what content means beside the kept content before; `validators` are ETag and Last-Modified."""
+    """Judge content by comparison with the kept content; `validators` are ETag and Last-Modified."""
     verdict = _of_content(facts, content, validators, around)
     if verdict.outcome in (Outcome.WRONG, Outcome.PROBED):
         return verdict
@@ -194,7 +195,7 @@ def _of_content(facts: PageFacts, content: Content, validators: Validators, arou
         return _told(facts_now, content, None, "first", [])
     if around.suspicion is Outcome.WRONG:
         return Verdict(Outcome.WRONG, reason="wrong_page")
-    if facts.recipe != content.fingerprint.recipe:  # it says nothing about the page, whose new fingerprint is kept
+    if facts.recipe != content.fingerprint.recipe:  # it says nothing about changes; the new fingerprint is kept
         if is_owed:
             return _told(facts_now, content, None, "page", [])
         return _withheld(_kept(facts_now, content, []), None, "recipe")

@@ -28,7 +28,6 @@ from crawlsched.crawl.side_thread import STEP
 from crawlsched.crawl.sources import POLLED_KINDS
 from crawlsched.pages import NEW
 from crawlsched.pages.marks import AWAITED, BY_START, NEWS, RECRAWL, START, STATED
-from crawlsched.pages.variants import MOST_OF_A_URL, asked_variant, variant_fingerprint
 from crawlsched.store import Source, host_of
 from crawlsched.store.rows import ROWS_AT_ONCE
 
@@ -42,7 +41,7 @@ class Admission:
     """How pages and sources come in.
 
     `sharing` takes what belongs to other shards. Scrapy reads robots.txt with ROBOTSTXT_OBEY; otherwise `asks_robots`
-    is true. `not_data` has callbacks whose requests could not be written down, and how often.
+    is true. `not_data` counts, by callback, the requests that could not be written down.
     """
 
     collection: Collection
@@ -55,14 +54,14 @@ class Admission:
 
     def __post_init__(self) -> None:
         self._settings, self._count = self.collection.settings, self.collection.count
-        self._said_too_many = self._said_credentials = False
+        self._said_credentials = False
         self._passed: set[int] = set()  # pages of start() for which another request of this run has gone out
 
     # -- a request is made
 
     def requested(self, asked: PageRequest, now: float) -> AdmissionResult:
-        """The spider asks for a page; return what became of that."""
-        if self.sharing is not None and not self._is_here(asked.host):
+        """The spider asks for a page; return the result."""
+        if self.sharing is not None and not self._is_here(asked.page.host):
             return self.sharing.hand_over(asked, now)
         result, page = self._requested(asked, now)
         if result is AdmissionResult.NEW:
@@ -74,7 +73,7 @@ class Admission:
     def take_over(self, kind: str, data: Mapping[str, Any], now: float) -> None:
         """Take in what another process has found for this shard."""
         if kind == PAGE:
-            asked = PageRequest.from_dict(data)
+            asked = PageRequest(from_data(data["page"]), data["again"])
             result = self.requested(asked, now)
             if result is AdmissionResult.ONCE and (page := self._page_of(asked)) >= 0:
                 self.owe(page, RECRAWL, now)
@@ -82,17 +81,16 @@ class Admission:
         elif kind == SOURCE:
             self.add_source(str(data["kind"]), str(data["url"]), now, named_by=data["named_by"])
         elif kind == FOUND:
-            self.found(FoundPage(**from_data(data)), now)
+            self.named([from_data(data)], now)
         else:
             raise ValueError(f"{kind!r} is handed over by another version; let all processes have the same.")
 
     def _requested(self, asked: PageRequest, now: float) -> tuple[AdmissionResult, int]:
-        variant = asked_variant(asked.meta)
         page = self._page_of(asked)
         if page < 0:
-            return self._found(asked, variant, now)
+            return self._found(asked, now)
         if self._settings.ignore_parameters:
-            self.collection.put_url(page, asked.url, now)
+            self.collection.put_url(page, asked.page.url, now)
         pages = self.collection.planner.pages
         marks = pages.marks.item(page)
         if page == asked.found_on and not asked.again and not marks & BY_START:
@@ -122,80 +120,56 @@ class Admission:
         if not marks & BY_START or asked.is_start or page in self._passed:
             return False
         if named(asked.digest) == named(self.collection.planner.pages.request_digest.item(page)):
-            return False  # with the same callback it would be the same item once more
+            return False  # with the same callback it would bring the same item once more
         self._passed.add(page)
         return True
 
     def knows(self, asked: PageRequest) -> bool:
-        """Whether a request would make nothing new, neither a page nor a visit; owners of other shards judge it."""
-        return not self._is_here(asked.host) or (not asked.again and self._page_of(asked) >= 0)
+        """Whether a request would bring neither a new page nor a visit; the owners of other shards judge theirs."""
+        return not self._is_here(asked.page.host) or (not asked.again and self._page_of(asked) >= 0)
 
     def _is_here(self, host: str) -> bool:
         return self.collection.shards.of_name(host) is not None
 
     def _page_of(self, asked: PageRequest) -> int:
-        return self.collection.index.page(variant_fingerprint(asked.request_fingerprint, asked_variant(asked.meta)))
+        return self.collection.index.page(asked.page.request_fingerprint)
 
     def _known(self, asked: PageRequest, now: float) -> AdmissionResult:
         self._count("crawlsched/known")
-        self.collection.withheld.note(asked.host, "known", asked.url, now)
+        self.collection.withheld.note(asked.page.host, "known", asked.page.url, now)
         return AdmissionResult.KNOWN
 
-    def _found(self, asked: PageRequest, variant: str | None, now: float) -> tuple[AdmissionResult, int]:
-        if variant is not None and self.collection.variants.n(asked.request_fingerprint) >= MOST_OF_A_URL:
-            self._say_too_many(asked.url)
-            return AdmissionResult.ONCE, -1
-        found = FoundPage(
-            asked.url,
-            asked.request_fingerprint,
-            asked.host,
-            asked.importance,
-            asked.template,
-            int(asked.meta.get("depth", 0)),
-            variant,
-        )
+    def _found(self, asked: PageRequest, now: float) -> tuple[AdmissionResult, int]:
+        found = asked.page
         if (reason := self.collection.kept_out([found], now)[0]) == "forgotten":
             self._count("crawlsched/forgotten")
-            self.collection.withheld.note(asked.host, "forgotten", asked.url, now)
+            self.collection.withheld.note(found.host, "forgotten", found.url, now)
             return AdmissionResult.FORGOTTEN, -1
         if reason is not None:
             self._count("crawlsched/withheld/max_pages")
             return AdmissionResult.TOO_MANY, -1
         if not asked.is_start:
-            self.growth.found(asked.url)
-        if variant is not None:
-            self._count("crawlsched/variants")
+            self.growth.found(found.url)
         (page,) = self.add([found], now)
         self.collection.mark(page, AWAITED | (START | BY_START if asked.is_start else 0), now)
         return AdmissionResult.NEW, page
 
-    def _say_too_many(self, url: str) -> None:
-        self._count("crawlsched/variants/too_many")
-        if not self._said_too_many:
-            self._said_too_many = True
-            logger.warning(
-                "%s has %d variants, and no more are kept fresh; further ones are crawled once (this is said once). "
-                "Name those that matter by meta['crawlsched_page'].",
-                url,
-                MOST_OF_A_URL,
-            )
-
     def _take_over(self, page: int, asked: PageRequest, now: float, *, stays: bool, is_news: bool) -> None:
-        """Give a page the template of its newest request, and note other data as news of the page.
+        """Give a page the template of its newest request; other data in it are news of the page.
 
         A request that is itself sent brings its data to the callback. So these data are no news at the next visit.
         """
         digest, known = asked.digest, self.collection.planner.pages.request_digest.item(page)
         is_other = known != digest and not stays
         if is_other:
-            self.collection.put_template(page, asked.template, digest, now)
+            self.collection.put_template(page, asked.page.template, digest, now)
             self._count("crawlsched/requests/replaced")
             if is_news and handed(known) != handed(digest):
                 self._count("crawlsched/links/news")
                 self.owe(page, NEWS, now)
-        if asked.importance is not None or (self._settings.importance and is_other):
-            importance = self.importance(asked.url, asked.meta, asked.importance)
-            self.weigh([page], [importance], now, stated=asked.importance is not None)
+        is_stated = asked.page.importance is not None
+        if is_stated or (self._settings.importance and is_other):
+            self.weigh([page], [self._worth(asked.page)], now, stated=is_stated)
 
     def may_write(self, template: RequestTemplate) -> None:
         """A request is to be kept: raise ValueError if it carries what may not be written down."""
@@ -235,8 +209,11 @@ class Admission:
             importance = self._settings.importance(url, meta) if self._settings.importance else 1.0
         return checked(importance, url)
 
+    def _worth(self, page: FoundPage) -> float:
+        return self.importance(page.url, {**meta_of(page.template), "depth": page.depth}, page.importance)
+
     def weigh(self, pages: Sequence[int], importance: Sequence[float], now: float, *, stated: bool = True) -> int:
-        """Take over what distinct pages are worth, at once; return how many changed."""
+        """Set the importance of distinct pages at once; return how many changed."""
         rows, weights = np.array(pages, np.intp), np.array(importance, np.float64)
         collection, planner = self.collection, self.collection.planner
         if stated:
@@ -249,14 +226,21 @@ class Admission:
         self._count("crawlsched/pages/importance_changed", int(differ.size))
         return int(differ.size)
 
-    def weigh_all(self, shard: Shard, clock: Callable[[], float], add_work: Callable[[Iterator[None]], None]) -> None:
-        """Ask CRAWLSCHED_IMPORTANCE about all stored pages without a stated importance, and apply the rules.
+    def weigh_all(
+        self,
+        shard: Shard,
+        clock: Callable[[], float],
+        add_work: Callable[[Iterator[None]], None],
+        then: Callable[[], None],
+    ) -> None:
+        """Ask CRAWLSCHED_IMPORTANCE about all stored pages without a stated importance, apply the rules, do `then`.
 
         It runs at each start, since nobody can see whether the function has changed. Pages are read beside the crawling
         thread and weighed in slices between the slots; those whose weight stays are not touched.
         """
         collection, rules = self.collection, self.collection.rules
         if self._settings.importance is None and not rules:
+            then()
             return
 
         def read(after: int) -> None:
@@ -275,7 +259,7 @@ class Admission:
                 if (numbers := rules.numbers([row[1] for row in known])) is not None and numbers.any():
                     pages = np.array([row[0] for row in known])[numbers > 0]
                     collection.planner.set_intervals(pages, numbers[numbers > 0], clock())
-                # It may have been stated after they were read.
+                # An importance may have been stated after the pages were read.
                 marks = collection.planner.pages.marks
                 open_ones = [row for row in known if not (row[3] or marks.item(row[0]) & STATED)]
                 importance = [self.importance(url, meta, None) for _, url, meta, _ in open_ones]
@@ -284,6 +268,8 @@ class Admission:
                 yield
             if len(found) == ROWS_AT_ONCE:
                 read(found[-1][0])
+            else:
+                then()
 
         read(-1)
 
@@ -292,9 +278,7 @@ class Admission:
     def add(self, found: Sequence[FoundPage], now: float) -> list[int]:
         """Take pages in; return their numbers."""
         n_hosts = len(self.collection.hosts)
-        metas = [{**meta_of(page.template), "depth": page.depth} for page in found]
-        worth = [self.importance(page.url, meta, page.importance) for page, meta in zip(found, metas, strict=True)]
-        numbers = self.collection.add_pages(found, now, worth)
+        numbers = self.collection.add_pages(found, now, [self._worth(page) for page in found])
         self._count("crawlsched/pages/found", len(found))
         if self.asks_robots and self._settings.find_sources and len(self.collection.hosts) > n_hosts:
             for page in found:
@@ -317,13 +301,6 @@ class Admission:
             "forgotten": reasons.count("forgotten"),
             "too_many": reasons.count("max_pages"),
         }
-
-    def found(self, found: FoundPage, now: float) -> None:
-        """Take in a page that another process's site has named, unless it is known or was forgotten on purpose."""
-        if self.collection.variants.pages(found.request_fingerprint):
-            return
-        if self.collection.kept_out([found], now)[0] is None:
-            self.add([found], now)
 
     def is_elsewhere(self, found: FoundPage, found_on: str, now: float) -> bool:
         """Hand a page that was found on a host over if its shard is not here; return whether it was."""
@@ -363,7 +340,7 @@ class Admission:
         return self.collection.sources[number]
 
     def leave_source(self, kind: str, url: str, now: float) -> None:
-        """Nobody names a source any more: it is not asked for, and nor is what it lists, until somebody does again."""
+        """Nobody names a source any more: it and those that it lists are left until somebody names it again."""
         number = self.collection.sources.number(kind, url)
         if number is not None:
             for source in self.collection.sources.leave(number):

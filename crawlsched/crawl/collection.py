@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from itertools import islice
 from random import Random
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scrapy.utils.datatypes import LocalCache
 
 from crawlsched.change_signals import part_number
 from crawlsched.crawl.guard import Guard
@@ -30,8 +30,6 @@ from crawlsched.exceptions import DamagedRow, StoreError
 from crawlsched.pages import FREE, NEW
 from crawlsched.pages.marks import AWAITED, RUN_ONLY
 from crawlsched.pages.page_index import PageIndex
-from crawlsched.pages.variants import Variants, variant_fingerprint
-from crawlsched.planner import readable
 from crawlsched.planner.from_settings import planner_for
 from crawlsched.settings import Settings
 from crawlsched.store import Batch, Host, KeptText, Lease, NewPage, PageFacts, Store, WriteBehind
@@ -49,10 +47,11 @@ _LONGEST_UNSAVED = 2.0
 FLUSH_INTERVAL = 0.3
 # Seconds between two readings ahead, each of the facts of pages that are likely to be picked in twice this time.
 _READ_AHEAD = 0.7
-# How many pages are read together where one was not foreseen, and at least.
+# This number of pages is read together if one was not foreseen; reading ahead takes more than this number.
 _READ_TOGETHER = 32
 # Seconds for what is left to write at the end; work in the other thread, and each answer of the database, have a third.
 _LAST_WRITES = 15.0
+_READING = "reading what the next visits need"
 
 
 # What visits teach of a page's content, beside its traces.
@@ -72,7 +71,6 @@ class FoundPage(NamedTuple):
     importance: float | None = None  # as somebody has stated it
     template: RequestTemplate | None = None
     depth: int = 0
-    variant: str | None = None
 
 
 class Collection:
@@ -97,13 +95,12 @@ class Collection:
         self.rules = PageRules(settings.pages, settings.max_pages)
         self.sources = Sources(settings.source_interval, once=bool(settings.one_pass))
         self.index = PageIndex()
-        self.variants = Variants(self.index)
         self.facts = FactsCache()
         self.aside = Aside(guard)
         self.planner = planner_for(settings)
         self.numbers = PageNumbers()
         self.shards = Shards(n_shards, self.planner.pages, self.hosts, self.numbers)
-        self.unsaved = Unsaved(self.shards, self.numbers, self.sources, self.planner.grid, self.planner.estimator)
+        self.unsaved = Unsaved(self.shards, self.numbers, self.sources, self.planner)
         self.learned = Learned(self._read_learned)
         is_sure = settings.conditional_requests == "always"
         self.validators = ValidatorTrials(rng, 0.0) if is_sure else ValidatorTrials(rng)
@@ -123,7 +120,6 @@ class Collection:
         self._read_ahead_at = -np.inf
         # A page's turn has come, but the store could not be asked for the parts of its request.
         self._unread: int | None = None
-        self._not_submitted: list[tuple[Store, Batch]] = []
         self._n_written = 0
         #: What was left unwritten of shards that another process has now.
         self.left_out: deque[Batch] = deque()
@@ -167,7 +163,7 @@ class Collection:
     # -- pages
 
     def add_pages(self, found: Sequence[FoundPage], now: float, worth: Sequence[float] | None = None) -> list[int]:
-        """Take pages in, in one go; return them. `worth` is what their copies are worth; None: 1 each."""
+        """Take pages in, all at once, and return them. `worth` has the importance of each; None: 1 each."""
         hosts = np.array([self.hosts.number(page.host) for page in found], np.intp)
         importance = np.ones(len(found)) if worth is None else np.array(worth)
         parts = np.array([part_number(page.url) for page in found], np.intp)
@@ -177,19 +173,21 @@ class Collection:
         rows: list[int] = added.tolist()
         self.numbers.put(added, self._new_numbers(added))
         for row, number, page in zip(rows, self.numbers.of(added).tolist(), found, strict=True):
-            name = variant_fingerprint(page.request_fingerprint, page.variant)
+            name = page.request_fingerprint
             self.index.add(name, row)
-            if page.variant is not None:
-                self.variants.add(page.request_fingerprint, row)
             digest = page.template.digest if page.template else None
             data = page.template.data if page.template else None
             self.planner.pages.request_digest[row] = request_digest(data)
-            new = NewPage(number, page.url, page.host, name, now, digest, page.depth, self.fingerprinter, page.variant)
-            self.unsaved.new_page(row, new, data, now)
+            batch, _ = self.unsaved.of_page(row, now)
+            batch.new_pages[number] = NewPage(
+                number, page.url, page.host, name, now, digest, page.depth, self.fingerprinter
+            )
+            if digest is not None and data is not None:
+                batch.templates[digest] = data
+            self.unsaved.page(row, now)
             if page.importance is not None:
                 self.unsaved.content(row, now, importance_stated=1)
             facts = PageFacts(row, page.url, digest, data, None, None, None, None, None, page.depth, None, NEW)
-            facts = facts._replace(variant=page.variant)
             self.facts.put(facts, self.unsaved.number)
         return rows
 
@@ -199,7 +197,8 @@ class Collection:
         for number in np.unique(shards).tolist():
             mine = shards == number
             shard, n_pages = self.shards.here[number], int(np.count_nonzero(mine))
-            numbers[mine] = shard.give(n_pages)
+            numbers[mine] = shard.next_page + np.arange(n_pages)
+            shard.next_page += n_pages
             shard.n_pages += n_pages
         return numbers
 
@@ -226,44 +225,25 @@ class Collection:
             # Reading ahead did not foresee this page. The likely next ones come with it: a row takes a tenth of a
             # statement's time.
             likely = self.planner.peek(self.planner.now, _READ_TOGETHER).tolist()
-            others = [other for other in likely if other != page and other not in self.facts]
-            shard = self.shards.of_page(page)
-            others = [other for other in others if self.shards.of_page(other) is shard]
-            facts, *read = self._reading([page, *others])()
+            self.facts.add(self._reading([page, *(other for other in likely if other not in self.facts)])())
+            facts = self.facts.get(page)
             if facts is None:  # the planner knows only pages that are in the store or on their way to it
                 raise DamagedRow(
                     f"The page number {self.numbers.item(page)} is not in the database any more, or its row is damaged."
                 )
-            self.facts.add([facts, *read])
         return facts
 
     def _reading(self, pages: Sequence[int]) -> Callable[[], list[PageFacts | None]]:
-        """Return what reads the facts of pages, in whatever thread."""
+        """Return a function that reads the facts of pages, in any thread."""
         rows = np.array(pages, np.intp)
         shards, numbers = self.shards.numbers_of(rows), self.numbers.of(rows)
-        parts = [
-            (shard.store, rows[shards == shard.number].tolist(), numbers[shards == shard.number].tolist())
-            for shard in self.shards
-            if (shards == shard.number).any()
+        parts = [(shard.store, shards == shard.number) for shard in self.shards]
+        return lambda: [
+            facts and facts._replace(page=page)
+            for store, mine in parts
+            if mine.any()
+            for page, facts in zip(rows[mine].tolist(), store.reader.facts(numbers[mine]), strict=True)
         ]
-
-        def read() -> list[PageFacts | None]:
-            found: dict[int, PageFacts | None] = {}
-            for store, some, their_numbers in parts:
-                for page, facts in zip(some, store.reader.facts(their_numbers), strict=True):
-                    found[page] = facts and facts._replace(page=page)
-            return [found.get(page) for page in pages]
-
-        return read
-
-    def announced_before(
-        self, pages: NDArray[np.integer], source: int
-    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """Read what a source of a site last announced of its pages (`Reader.announcements_for`); any thread may."""
-        shard = self.shards.of_name(self.sources[source].host)
-        if shard is None:
-            raise StoreError("The shard of a sitemap that is being read is another process's by now.")
-        return shard.store.reader.announcements_for(self.numbers.of(pages), shard.source_numbers.get(source, -1))
 
     @property
     def is_readable(self) -> bool:
@@ -296,7 +276,9 @@ class Collection:
         self.planner.pages.request_digest[page] = digest
         if self.planner.pages.state.item(page) == NEW:
             self.planner.set_priority(page, _priority(template), now)
-        self.unsaved.template(page, name, data, now)
+        self.unsaved.content(page, now, template=name)
+        if name is not None and data is not None:
+            self.unsaved.of_page(page, now)[0].templates[name] = data
         self.unsaved.page(page, now)
 
     def put_url(self, page: int, url: str, now: float) -> None:
@@ -328,22 +310,24 @@ class Collection:
             self.unsaved.of_page(page, now)[0].masks[name] = data
 
     def keep_text(self, page: int, packed_text: bytes, now: float) -> None:
-        """Keep what a page says now."""
+        """Keep the present text of a page."""
         batch, number = self.unsaved.of_page(page, now)
         batch.texts[number] = KeptText(now, packed_text).after(batch.texts.get(number))
 
     def read_ahead(self, now: float) -> None:
         """Fetch the facts of the pages that are likely to be picked soon."""
         wanted = _READ_TOGETHER + int(2 * _READ_AHEAD * self.planner.bandwidth)
+        if self.aside.is_busy_with(_READING):
+            return
         if self._unread is not None:
-            self.aside.run("reading what the next visit needs", self._reading([self._unread]), self._read_again)
+            self.aside.run(_READING, self._reading([self._unread]), self._read_again)
             return
         if now - self._read_ahead_at < _READ_AHEAD or len(self.facts) >= self.planner.pages.n:
-            return  # choosing these pages takes longer than all else of a flush; or all facts are here
+            return  # this choice takes longer than the rest of a flush, so it is rare; or all facts are here
         self._read_ahead_at = now
         pages = [page for page in self.planner.peek(now, wanted).tolist() if page not in self.facts]
         if pages:
-            self.aside.run("reading ahead", self._reading(pages), self.facts.add)
+            self.aside.run(_READING, self._reading(pages), self.facts.add)
 
     def forget(self, pages: NDArray[np.integer]) -> None:
         """Take pages out of memory; the store has deleted them already."""
@@ -367,28 +351,17 @@ class Collection:
 
     def flush(self, now: float) -> None:
         """Hand what is not yet written to the writing thread."""
-        if self._not_submitted:
-            self.write_behind.submit(*self._not_submitted)
-            self._not_submitted = []
         for host in self.withheld.take_unwritten():
             self.save_host(self.hosts.number(host), now)
         self.facts.written(self.n_written)
-        taken = self.unsaved.take(lambda pages: self._stored_columns(pages, now), self.planner.further.stored)
-        if taken:
-            # Whatever happens now, it is handed over at the next flush.
-            self._not_submitted = taken
-            self.write_behind.submit(*taken)
-            self._not_submitted = []
+        self.unsaved.hand_over(self.write_behind.submit, now)
 
     @property
     def n_written(self) -> int:
         """How many batches are known to be written; the one being collected (`unsaved`) does not count."""
-        if not self._not_submitted and not self.write_behind.in_flight:
+        if not self.write_behind.in_flight:
             self._n_written = self.unsaved.number - 1
         return self._n_written
-
-    def _stored_columns(self, pages: NDArray[np.intp], now: float) -> dict[str, Any]:
-        return {**self.planner.columns(pages), **readable(self.planner, pages, now)}
 
     def must_wait(self, now: float) -> bool:
         """Whether the store is so far behind that no more may be crawled until it has caught up."""
@@ -397,10 +370,7 @@ class Collection:
     def unsaved_for(self, now: float) -> float:
         """For how many seconds the oldest unwritten change has waited; 0: all is written."""
         # Changes that are not handed over count, too: a crawl that cannot hand over learns nothing that stays.
-        waiting = (
-            *(self.unsaved.since, self.write_behind.oldest_unsaved_at),
-            *(batch.since for _, batch in self._not_submitted),
-        )
+        waiting = self.unsaved.since, self.write_behind.oldest_unsaved_at
         return max((now - since for since in waiting if since is not None), default=0.0)
 
     def save_host(self, host: int, now: float) -> None:
@@ -418,53 +388,39 @@ class Collection:
 
 
 class FactsCache:
-    """Facts of at most `limit` pages, and of every page whose facts are not yet written; all methods are O(1).
-
-    A page that is newer than the store is pinned until its batch has been written. The others are dropped oldest first.
-    """
+    """Facts of the last `limit` pages that were read or written, and of every page whose facts are not written yet."""
 
     def __init__(self, limit: int = 20_000) -> None:
-        self._limit = limit
-        # Facts, and the number of the batch that carries them to the store; 0: they are from there.
-        self._facts: dict[int, tuple[PageFacts, int]] = {}
-        self._written = 0
+        self._stored: LocalCache[int, PageFacts] = LocalCache(limit)
+        # Facts that are newer than the store, and the number of the batch that carries them there.
+        self._unsaved: dict[int, tuple[PageFacts, int]] = {}
 
     def __contains__(self, page: int) -> bool:
-        return page in self._facts
+        return page in self._unsaved or page in self._stored
 
     def __len__(self) -> int:
-        return len(self._facts)
+        return len(self._unsaved) + len(self._stored)
 
     def get(self, page: int) -> PageFacts | None:
         """Return a page's facts if they are here."""
-        found = self._facts.get(page)
-        return None if found is None else found[0]
+        newer = self._unsaved.get(page)
+        return self._stored.get(page) if newer is None else newer[0]
 
     def put(self, facts: PageFacts, batch: int) -> None:
         """Keep facts which are newer than the store, until that batch is written."""
-        # Taken out first, so that the page becomes the youngest.
-        self._facts.pop(facts.page, None)
-        self._facts[facts.page] = facts, batch
+        self._stored.pop(facts.page, None)
+        self._unsaved[facts.page] = facts, batch
 
     def add(self, facts: Iterable[PageFacts | None]) -> None:
         """Keep facts as the store has them; what is here already is newer or the same."""
-        for fact in facts:
-            if fact is not None:
-                self._facts.setdefault(fact.page, (fact, 0))
-        self._shrink()
+        self._stored.update((fact.page, fact) for fact in facts if fact is not None and fact.page not in self)
 
     def discard(self, page: int) -> None:
         """Forget a page's facts."""
-        self._facts.pop(page, None)
+        self._stored.pop(page, None)
+        self._unsaved.pop(page, None)
 
     def written(self, batch: int) -> None:
         """All batches up to this one are in the store."""
-        self._written = batch
-        self._shrink()
-
-    def _shrink(self) -> None:
-        excess = len(self._facts) - self._limit
-        if excess > 0:
-            oldest = (page for page, (_, batch) in self._facts.items() if batch <= self._written)
-            for page in list(islice(oldest, excess)):
-                del self._facts[page]
+        for page in [page for page, (_, number) in self._unsaved.items() if number <= batch]:
+            self._stored[page] = self._unsaved.pop(page)[0]

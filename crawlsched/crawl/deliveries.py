@@ -11,7 +11,7 @@ from typing import Any
 from crawlsched.content.verdict import Circumstances
 from crawlsched.crawl.collection import Collection
 from crawlsched.crawl.run import OnePass
-from crawlsched.pages.marks import AWAITED, OWED, START, TRIED, UNTRACKED, n_failures, with_failures
+from crawlsched.pages.marks import AWAITED, OWED, TRIED, UNTRACKED, n_failures, with_failures
 from crawlsched.slot_clock import DAY
 from crawlsched.store import Outcome, PageFacts, host_of
 
@@ -24,14 +24,15 @@ class Delivery:
 
     page: int  # -1: of a request that is no page, which a callback has yielded
     started_at: float
-    # What was known of the page before the visit (columns as `Planner.columns` gives them), whose number is kept.
+    # The page's state before the visit (columns as `Planner.columns` gives them), and the number under which the visit
+    # is kept.
     facts_before: PageFacts | None = None
     columns_before: dict[str, Any] = field(default_factory=dict)
     observation: int | None = None
     digest: bytes | None = None  # of the content that is delivered; None where it was delivered before
     owed: int = 0  # the marks that asked for it
-    returned: bool = False  # the callback
-    n_open: int = 0  # of what it yielded
+    returned: bool = False  # whether the callback has ended
+    n_open: int = 0  # how many of its outputs have not ended
     has_untracked: bool = False  # whether its callback yielded requests that are no pages
 
 
@@ -53,8 +54,6 @@ class DeliveryBook:
         self._began_at = now
         self._count = collection.count
         self._one_pass = one_pass
-        self._started: set[int] = set()  # to which start requests of this run have led
-        self._again: dict[int, int] = {}  # what was asked for while a delivery was under way
         settings = collection.settings
         self._circumstances = Circumstances(
             min_change=settings.min_change,
@@ -70,23 +69,18 @@ class DeliveryBook:
 
     def ask(self, page: int, marks: int, now: float) -> None:
         """A page is to be delivered at its next visit."""
-        if self.is_open(page):
-            self._again[page] = self._again.get(page, 0) | marks
+        for delivery in self._of_page.get(page, ()):
+            delivery.owed &= ~marks  # its end does not settle what is asked for after its beginning
         known = self._marks.item(page)
         self._collection.set_marks(page, (known | marks) & ~TRIED, now)
         if known & TRIED and self._one_pass is not None:
             self._one_pass.released(page, now)
 
     def moved(self, old: int, new: int, now: float) -> None:
-        """An old address redirects to a page, which delivers what the old one owed; for start() once a run."""
+        """An old address redirects to a page, which delivers what the old one owed."""
         marks = self._marks.item(old)
-        owed = marks & OWED
-        if new in self._started:
-            owed &= ~START
-        elif owed & START:
-            self._started.add(new)
         self._collection.set_marks(old, marks & ~OWED, now)
-        if owed:
+        if owed := marks & OWED:
             self.ask(new, owed, now)
 
     def owed(self, page: int) -> int:
@@ -121,10 +115,6 @@ class DeliveryBook:
     def get(self, token: object) -> Delivery | None:
         """Return the open delivery of this visit."""
         return self._open.get(token) if isinstance(token, int) else None
-
-    def is_open(self, page: int) -> bool:
-        """Whether the page is on its way through the spider."""
-        return page in self._of_page
 
     def is_called_back(self, page: int) -> bool:
         """Whether a callback is at work on the page."""
@@ -167,11 +157,11 @@ class DeliveryBook:
 
         The pending fingerprint stays, so the next visit brings the content again, changed or not.
         """
-        delivery, planner = self.taken_out(token), self._collection.planner
+        delivery, planner = self._taken_out(token), self._collection.planner
         if delivery is None or delivery.page < 0:
             return
         page = delivery.page
-        self._given_up(page)
+        self._count("crawlsched/undelivered")
         if not self._collection.knows(page):
             return
         data = self._collection.facts_of(page).template_data or {}
@@ -185,10 +175,10 @@ class DeliveryBook:
             self._collection.unsaved.page(page, now)
 
     def give_up(self, started_before: float) -> None:
-        """Give up those that began before this time."""
+        """Give up the deliveries that began before this time."""
         for token in [token for token, delivery in self._open.items() if delivery.started_at < started_before]:
-            if (delivery := self.taken_out(token)) is not None and delivery.page >= 0:
-                self._given_up(delivery.page)
+            if (delivery := self._taken_out(token)) is not None and delivery.page >= 0:
+                self._count("crawlsched/undelivered")
 
     def pages(self) -> list[int]:
         """Return the pages with open deliveries."""
@@ -197,18 +187,19 @@ class DeliveryBook:
     def leave(self, is_meant: Callable[[int], bool]) -> None:
         """Forget the deliveries of pages that are another process's from now on."""
         for token in [token for token, d in self._open.items() if d.page >= 0 and is_meant(d.page)]:
-            self.taken_out(token)
+            self._taken_out(token)
 
     def _end_if_complete(self, token: int, delivery: Delivery, now: float) -> None:
         if delivery.returned and delivery.n_open <= 0:
-            self.taken_out(token)
+            self._taken_out(token)
             if delivery.page >= 0:
                 self._delivered(delivery, now)
 
-    def taken_out(self, token: object) -> Delivery | None:
+    def _taken_out(self, token: object) -> Delivery | None:
         """End a delivery without a count; return it."""
         delivery = self._open.pop(token, None) if isinstance(token, int) else None
         if delivery is not None and delivery.page >= 0:
+            self.ended_pages.append(delivery.page)
             others = self._of_page[delivery.page]
             others.remove(delivery)
             if not others:
@@ -219,7 +210,6 @@ class DeliveryBook:
 
     def _delivered(self, delivery: Delivery, now: float) -> None:
         page = delivery.page
-        self.ended_pages.append(page)
         if not self._collection.knows(page):  # forgotten meanwhile
             return
         facts = self._collection.facts_of(page)
@@ -232,22 +222,17 @@ class DeliveryBook:
         marks = with_failures(self._marks.item(page), 0) & ~(delivery.owed & OWED | UNTRACKED)
         if delivery.has_untracked:
             marks |= UNTRACKED
-        self._collection.set_marks(page, marks | self._again.pop(page, 0), now)
+        self._collection.set_marks(page, marks, now)
         self._count("crawlsched/delivered")
-
-    def _given_up(self, page: int) -> None:
-        self.ended_pages.append(page)
-        self._count("crawlsched/undelivered")
 
     def not_the_page(self, token: object, url: str, now: float) -> None:
         """The callback says that a response is not the page: nothing of it counts."""
         self._count("crawlsched/not_the_page")
         self._collection.withheld.note(host_of(url), "not_the_page", url, now)
-        delivery = self.taken_out(token)
+        delivery = self._taken_out(token)
         if delivery is None or delivery.page < 0 or not self._collection.knows(delivery.page):
             return
         page = delivery.page
-        self.ended_pages.append(page)
         # Requests may have changed its template since: that stays.
         kept = self._collection.facts_of(page)
         assert delivery.facts_before is not None
@@ -265,7 +250,7 @@ class DeliveryBook:
         for page in self.ended_pages:
             if not self._marks.item(page) & AWAITED:
                 continue
-            if self.is_open(page):
+            if page in self._of_page:
                 still.append(page)
             else:
                 self._marks[page] &= ~AWAITED & 0xFFFF

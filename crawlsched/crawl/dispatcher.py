@@ -20,7 +20,7 @@ from crawlsched.store import PageFacts, Source, host_of
 
 __all__ = ["Dispatcher"]
 
-# No slot goes through more pages than this that cannot be sent for, or are refused.
+# A slot tries at most this number of pages that cannot be sent for, or are refused.
 _TRIES = 20
 
 
@@ -91,7 +91,7 @@ class Dispatcher:
             host = self._collection.planner.pages.host.item(page)
             visit = self._visits.open(page=page, host=host, url=facts.url, now=now)
         except Exception as error:
-            self._ends.page_error(page, error, now)
+            self._ends.failed(f"The page number {page} cannot be visited", error, now, page=page)
             return None
         if self._one_pass is not None:
             self._one_pass.tried(page)
@@ -106,14 +106,10 @@ class Dispatcher:
             if self._collection.is_readable or page in self._collection.facts:
                 facts = self._collection.facts_of(page)
                 return facts if self._has_credentials(facts, now) else None
-        except DamagedRow as error:
-            self._ends.page_error(page, error, now)
-            return None
-        except StoreError:
-            pass
         except Exception as error:
-            self._ends.page_error(page, error, now)
-            return None
+            if isinstance(error, DamagedRow) or not isinstance(error, StoreError):
+                self._ends.failed(f"The page number {page} cannot be visited", error, now, page=page)
+                return None
         self._collection.wait_to_read(page)
         self._collection.planner.release(page, now)
         if reason == "start":
@@ -152,7 +148,7 @@ class Dispatcher:
                 source=number, host=self._collection.hosts.number(source.host), url=source.url, now=now
             )
         except Exception as error:
-            self._ends.source_error(number, error, now)
+            self._ends.failed(f"The source number {number} cannot be polled", error, now, source=number)
             return None
         self._count("crawlsched/dispatched")
         return visit, source
@@ -195,7 +191,7 @@ class Dispatcher:
         return pages.crawled_at.item(visit.page) == -inf or bool(pages.marks.item(visit.page) & START)
 
     def reading(self, visit: Visit, body: Body, meant: object) -> tuple[Callable[[], Content], bool]:
-        """Return what reads a response, and whether it is quick enough for this thread; it changes nothing."""
+        """Return a function that reads a response, changing nothing, and whether it is quick enough for this thread."""
         recipe = self._recipes.of(body.url, meant)
         most = MOST_TEXT_BYTES
         if body.encoding is not None and len(body.body) > most and recipe.method != "raw_bytes":

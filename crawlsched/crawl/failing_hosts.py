@@ -1,4 +1,4 @@
-"""Hosts of which most pages fail: the log names the beginning and the end, and pages are asked for when one is back."""
+"""Hosts most of whose pages fail: the log names beginning and end; when one page is back, others are asked for."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ logger = logging.getLogger(__name__)
 _LEAST = 3
 # Each page that is back lets this number of others of its host go, so that few go if it was the only one.
 _ASKED_WITH_IT = 8
-# Rows that are looked at in a step of a millisecond; there is a second for each step, so that many cost little.
+# Rows that a step of a millisecond looks at. Looks are at least one second apart for each step, so they cost little.
 _AT_ONCE = 2**15
 
 
 class FailingHosts:
     """Look now and then, if pages failed or came back, which hosts fail.
 
-    A host fails when it rests for its errors, or more than half of its pages fail; until no more than a third does.
+    A host fails once it rests for its errors, or once more than half of its pages fail. It fails until at most a third
+    of them do.
     """
 
     def __init__(self, collection: Collection) -> None:

@@ -14,7 +14,7 @@ from crawlsched.store.records import put_sample
 
 __all__ = ["Figures"]
 
-# Pages whose freshness is reckoned in a step, of a millisecond at most.
+# Pages whose freshness is computed in one step, which takes a millisecond at most.
 _AT_ONCE = 250
 
 # What is counted in Scrapy's statistics, by the names of `store.models.FIGURES`.

@@ -1,4 +1,4 @@
-"""Request fingerprints: the project's own, of URLs without the parameters that name no other page."""
+"""Request fingerprints: those of the project, for URLs without the parameters that name no other page."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def without_parameters(url: str, fits: Callable[[str], object]) -> str:
 
 
 def fingerprints(fingerprinter: Any, ignored: Sequence[str]) -> tuple[str, Callable[[Request], bytes]]:
-    """Return what names the request fingerprints of a project, and what makes them.
+    """Return the name of a project's request fingerprints, and the function that makes them.
 
     >>> from scrapy.utils.request import RequestFingerprinter
     >>> name, fingerprint = fingerprints(RequestFingerprinter(), ["sid"])

@@ -7,8 +7,6 @@ from collections import Counter, deque
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
-from scrapy.utils.datatypes import LocalCache
-
 from crawlsched.crawl.fingerprints import named, without_parameters
 
 __all__ = ["Growth"]
@@ -17,11 +15,11 @@ logger = logging.getLogger(__name__)
 
 # Growth is looked at over ten rounds or an hour, and over these seconds at least.
 _ROUNDS, _SHORTEST, _LONGEST = 10, 20.0, 3600.0
-# What is found and what is crawled are in balance up to this ratio.
+# Pages found and pages crawled are in balance up to this ratio of them.
 _BALANCE = 1.25
-# Fewer new URLs, or fewer equal pages, are not worth a warning.
-_FEWEST, _FEWEST_SAME = 100, 20
-# How many places of a round, URLs, parameters and contents are remembered.
+# Fewer new URLs are not worth a warning.
+_FEWEST = 100
+# How many places of a round, and URLs, are remembered.
 _MOST = 10_000
 
 
@@ -50,10 +48,6 @@ class Growth:
         self._said: set[str] = set()
         self._rounds = deque([_Round(now, 0)], maxlen=_ROUNDS)
         self._newest: deque[str] = deque(maxlen=_MOST)
-        # The newest content of URLs without one of their parameters; then first copies by host and parameter, and how
-        # many of them equalled the URL without it.
-        self._contents: LocalCache[str, bytes] = LocalCache(_MOST)
-        self._first_copies, self._same = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
 
     def found(self, url: str) -> None:
         """A page was found, by a link or a sitemap."""
@@ -66,16 +60,10 @@ class Growth:
             newest.places[place] += 1
         self._newest.append(url)
 
-    def visited(self, url: str, content: bytes, *, is_first: bool) -> None:
-        """A page brought content, for the first time or again."""
-        self.n_first_copies += is_first
-        self._rounds[-1].first_copies += is_first
-        for name, rest in _parameters(url):
-            key = urlsplit(url).netloc, name
-            if is_first and (key in self._first_copies or len(self._first_copies) < _MOST):
-                self._first_copies[key] += 1
-                self._same[key] += self._contents.get(rest) == content
-            self._contents[rest] = content
+    def copied(self) -> None:
+        """A page brought content for the first time."""
+        self.n_first_copies += 1
+        self._rounds[-1].first_copies += 1
 
     def pace(self, now: float) -> float:
         """Return how many first copies are made per second."""
@@ -86,24 +74,13 @@ class Growth:
         seconds = min(max(_ROUNDS * self._rounds[0].n_pages / self._rate(), _SHORTEST), _LONGEST)
         if now - self._rounds[-1].since < seconds / _ROUNDS:
             return
-        self.warning = self._of_parameters() or self._of_a_place(now)
+        self.warning = self._found_too_many(now)
         if self.warning and self.warning["line"] not in self._said:
             self._said.add(self.warning["line"])
             logger.warning("%s", self.warning["says"])
         self._rounds.append(_Round(now, self._n_pages()))
 
-    def _of_parameters(self) -> dict[str, str]:
-        same = {key: n for key, n in self._same.items() if n >= _FEWEST_SAME and 2 * n > self._first_copies[key]}
-        if not same:
-            return {}
-        hosts, names = sorted({host for host, _ in same}), sorted({name for _, name in same})
-        return _told(
-            f"{max(same.values()):,} new pages of {', '.join(hosts[:3])} said the very same as others whose URLs "
-            f"differ in {', '.join(names)} only.",
-            f"CRAWLSCHED_IGNORE_PARAMETERS = {names}",
-        )
-
-    def _of_a_place(self, now: float) -> dict[str, str]:
+    def _found_too_many(self, now: float) -> dict[str, str]:
         found, first_copies = (sum(getattr(each, name) for each in self._rounds) for name in ("found", "first_copies"))
         # In a chain, where each page leads to the next, as many pages are crawled as are found. The doubled collection
         # shows that.
@@ -125,15 +102,13 @@ class Growth:
             f"CRAWLSCHED_IGNORE_PARAMETERS = {names}"
         )
         example = f"{(newest or [where])[-1][:200]}{by_parameter if names else ''}"
-        return _told(
+        line = f"CRAWLSCHED_PAGES = [({where + '*'!r}, {{'max_pages': 500}})]"
+        says = (
             f"In {now - self._rounds[0].since:.0f} s {found:,} new URLs were found and {first_copies:,} crawled for "
-            f"the first time; {n:,} of them begin with {where}, such as {example}.",
-            f"CRAWLSCHED_PAGES = [({where + '*'!r}, {{'max_pages': 500}})]",
+            f"the first time; {n:,} of them begin with {where}, such as {example}. If there is no end to them, write "
+            f"{line}"
         )
-
-
-def _told(what: str, line: str) -> dict[str, str]:
-    return {"says": f"{what} If there is no end to them, write {line}", "line": line}
+        return {"says": says, "line": line}
 
 
 def _parameters(url: str) -> list[tuple[str, str]]:

@@ -17,8 +17,8 @@ logger = logging.getLogger(__name__)
 class Guard:
     """Run timers, callbacks and jobs: an exception is logged and counted, and the next run comes all the same.
 
-    What fails `most` times in a row, and for these `seconds`, ends the crawl: a crawl that does nothing is worse than
-    none. A `CrawlschedError`, such as a database that is away, is waited out.
+    A task that fails `most` times in a row, and for these `seconds`, ends the crawl: a crawl that does nothing is worse
+    than none. A `CrawlschedError`, such as a database that is away, is waited out.
 
     Examples
     --------
@@ -82,13 +82,13 @@ def _capital(name: str) -> str:
     return name[:1].upper() + name[1:]
 
 
-#: Seconds for which anything waits before it is given up, or slots where these take longer: a request waits for its own
-#: turn, and for that of a robots.txt before it.
+#: Anything waits for these seconds before it is given up, or for these slots where they take longer. A request waits
+#: for its own turn, and for that of a robots.txt before it.
 PATIENCE, SLOTS_OF_PATIENCE = 60.0, 4.0
 
 
 class Watchdog:
-    """Compare what went out with what could have.
+    """Notice a crawl that sends nothing although it could.
 
     Examples
     --------
@@ -102,7 +102,7 @@ class Watchdog:
     def __init__(self, now: float) -> None:
         self._since = now
         self._dispatched = -1
-        #: For how many seconds nothing had gone out although something could, when it was looked last.
+        #: The seconds for which nothing had gone out at the last look, although something could.
         self.silence = 0.0
 
     def look(self, now: float, *, dispatched: int, may: bool, distance: float) -> str | None:

@@ -14,9 +14,9 @@ from crawlsched.slot_clock import DAY
 
 __all__ = ["Hosts", "retry_after"]
 
-# A host fails as a whole after this many errors in a row. They must be of this many rounds: requests in the air at one
-# moment fail together. It rests for this share of the time for which it has failed, and for these seconds at most:
-# after an outage of an hour it is asked again within four minutes.
+# A host fails as a whole after this many errors in a row. The errors must be of this many rounds, since requests that
+# are under way at one moment fail together. It rests for this share of the time for which it has failed, and for these
+# seconds at most. So after an outage of an hour it is asked again within four minutes.
 _FAILS_FROM, _ROUNDS = 8, 3
 _REST, _LONGEST_REST = 1 / 16, 3600.0
 
@@ -39,7 +39,7 @@ class Hosts:
     """Host names as dense numbers, with what each host has asked of us.
 
     A host is what Scrapy's downloader counts as one: the host name without the port, or ``meta["download_slot"]``.
-    `shares` has the largest share of `bandwidth` by host; ``*`` is each that is not named.
+    `shares` has the largest share of `bandwidth` by host; ``*`` stands for each host that is not named.
 
     Examples
     --------
@@ -73,8 +73,8 @@ class Hosts:
         self._share: dict[int, float] = {}
         # When each host with a share or a Crawl-delay may be asked again.
         self._due: dict[int, float] = {}
-        #: Tells whether another process is about to ask a host, so that this one begins nothing more; None: it is so
-        #: for no host.
+        #: Returns whether another process is about to ask a host, so that this one begins nothing more there; None: for
+        #: no host.
         self.is_leaving: Callable[[int], bool] | None = None
         #: DOWNLOAD_DELAY: seconds between two requests to any host, which Scrapy keeps.
         self.least_delay = 0.0
@@ -122,7 +122,7 @@ class Hosts:
         self._errors[host] = _Errors(n, n_rounds, since, now if is_next or rest else before.heard_at, rest, now + rest)
 
     def failed_before(self, host: int, since: float, wait: float) -> None:
-        """When the last crawl ended, a host had failed since this time: at first it is asked for one page."""
+        """Note that a host had failed since this time when the last crawl ended: at first it is asked for one page."""
         self._errors[host] = _Errors(_FAILS_FROM, _ROUNDS, since, float("-inf"), wait, float("-inf"))
 
     def fails(self, host: int) -> bool:
@@ -130,7 +130,7 @@ class Hosts:
         return self._errors.get(host, _NONE).rest > 0.0
 
     def failing_since(self, time: float) -> list[int]:
-        """Return the hosts that fail as a whole, and have done so since a time or longer; O(hosts that fail)."""
+        """Return the hosts that have failed as a whole since this time or longer; O(hosts that fail)."""
         return [host for host, errors in self._errors.items() if errors.rest and errors.since <= time]
 
     def answered(self, host: int) -> None:
@@ -171,7 +171,7 @@ class Hosts:
     def asked(self, host: int, now: float) -> None:
         """A request goes to this host now; a failing host is asked for one page, and for more once that came."""
         if self._share and (share := self._share.get(host)) is not None and self.bandwidth:
-            # The next slot makes up for what falls between two slots.
+            # If the host's next time falls between two slots, the following slot makes up for that.
             pause = 1.0 / (share * self.bandwidth)
             self._due[host] = max(self._due.get(host, now), now - pause) + pause
         if host in self.crawl_delay:

@@ -1,4 +1,4 @@
-"""What is known of templates and sites, in memory: of those that are likely to be needed next."""
+"""The part of what was learned of templates and sites that is in memory: those likely to be needed next."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class Learned:
         self._known: dict[str, TemplateNoise | SharedTexts] = {}
 
     def drop(self, names: Iterable[str]) -> None:
-        """Templates and sites are another process's from now on."""
+        """Forget templates and sites that are another process's from now on."""
         for name in names:
             self._known.pop(name, None)
 
     def detector(self, url: str, recipe: str) -> Detector:
-        """Return what judges a page."""
+        """Return the detector that judges a page."""
         template, site = template_and_site(url, recipe)
         return Detector(self._of(template, TemplateNoise), self._of(site, SharedTexts))
 

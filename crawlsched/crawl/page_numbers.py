@@ -1,4 +1,4 @@
-"""Page numbers: what names a page in the database, by its row in memory."""
+"""Page numbers: the number of each page in the database, by its row in memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["PageNumbers"]
 class PageNumbers:
     """The numbers of pages in the database; 4 bytes a page, 8 from the first number of 2^31 on.
 
-    A number is given once, for every process and copy of the database. A page's row in memory is that of one run.
+    A number is given once, for every process and copy of the database. A page's row in memory holds for one run only.
 
     Examples
     --------
@@ -27,7 +27,7 @@ class PageNumbers:
     >>> numbers.put(np.array([2]), np.array([2**40])); numbers.of([2, 0])
     array([1099511627776,             3])
 
-    Where there are several shards, each with its own numbers, it is said whose pages are meant:
+    Each shard has numbers of its own, so with several shards `among` has the pages that are meant:
 
     >>> numbers.put(np.array([3, 1]), np.array([3, 70]))
     >>> numbers.rows(np.array([70, 3]), among=np.array([3, 1]))
@@ -44,7 +44,7 @@ class PageNumbers:
             self._numbers = grown(self._numbers, max(n_pages, self._n + self._n // 4))
 
     def put(self, rows: NDArray[np.integer], numbers: NDArray[np.integer]) -> None:
-        """Say which numbers pages have."""
+        """Set the numbers of pages."""
         if rows.size:
             self._n = max(self._n, int(rows.max()) + 1)
             self.reserve(self._n)
@@ -78,6 +78,6 @@ class PageNumbers:
             known = self._numbers[order]
         if not known.size:
             return np.full(len(numbers), -1)
-        # Cast to the same type: else all known numbers would be copied. A number too large for it is not known.
+        # Cast to the same type: else all known numbers would be copied. A number too large for that type is not known.
         at = np.minimum(known.searchsorted(numbers.astype(known.dtype)), known.size - 1)
         return np.where(known[at] == numbers, at if order is None else order[at], -1)

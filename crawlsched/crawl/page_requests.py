@@ -1,4 +1,4 @@
-"""What a spider's request or a site says of a page, what becomes of it, and how it gets to another process."""
+"""What a spider's request or a site states of a page, the result, and the form in which another process gets it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hashlib import blake2b
 from typing import Any, NamedTuple, Protocol
 
 from crawlsched.crawl.collection import FoundPage
-from crawlsched.crawl.request_templates import RequestTemplate, meta_of, request_digest
+from crawlsched.crawl.request_templates import RequestTemplate, request_digest
 from crawlsched.sharing import shard_of
 from crawlsched.store import Outgoing
 
@@ -45,53 +45,39 @@ class AdmissionResult(StrEnum):
 
 
 class PageRequest(NamedTuple):
-    """What a spider's request says."""
+    """A spider's request for a page."""
 
-    url: str
-    request_fingerprint: bytes  # of the URL
-    host: str
-    template: RequestTemplate | None  # what has to be kept of it
-    importance: float | None  # the importance that it states
-    meta: Mapping[str, Any]
+    page: FoundPage
     again: bool  # ``dont_filter``
+    is_start: bool = False  # whether start() made it
     found_on: int = -1  # the page whose callback yielded it; -1: none that is known
-
-    @property
-    def is_start(self) -> bool:
-        """Whether start() made it."""
-        return bool(self.meta.get("is_start_request"))
 
     @property
     def digest(self) -> int:
         """The digest of its template."""
-        return request_digest(self.template.data if self.template else None)
+        return request_digest(self.page.template.data if self.page.template else None)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what the owner of another shard needs, as JSON; the template has the meta."""
+        """Return what the owner of another shard needs, as JSON."""
         # start() yields the same requests in every process, and the owner of the shard has its own.
-        return to_data(self._replace(meta={}, again=self.again and not self.is_start, found_on=-1))
+        return {"page": to_data(self.page), "again": self.again and not self.is_start}
 
     def says(self) -> list[Any]:
         """Return what tells this request from others, wherever the link to it stands, as JSON."""
-        return [self.request_fingerprint.hex(), self.digest, self.importance]
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> PageRequest:
-        """Return the request that another process has handed over."""
-        asked = cls(**from_data(data))
-        return asked._replace(meta=meta_of(asked.template))
+        return [self.page.request_fingerprint.hex(), self.digest, self.page.importance]
 
 
-def to_data(named: PageRequest | FoundPage) -> dict[str, Any]:
-    """Return what names a page as it is handed over, as JSON."""
-    template = None if named.template is None else named.template.data
-    return {**named._asdict(), "request_fingerprint": named.request_fingerprint.hex(), "template": template}
+def to_data(page: FoundPage) -> dict[str, Any]:
+    """Return a page as it is handed over, as JSON."""
+    template = None if page.template is None else page.template.data
+    return {**page._asdict(), "request_fingerprint": page.request_fingerprint.hex(), "template": template}
 
 
-def from_data(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of what was handed over."""
+def from_data(data: Mapping[str, Any]) -> FoundPage:
+    """Return the page that was handed over."""
     template = RequestTemplate(dict(data["template"])) if data["template"] else None
-    return {**data, "request_fingerprint": bytes.fromhex(data["request_fingerprint"]), "template": template}
+    fingerprint = bytes.fromhex(data["request_fingerprint"])
+    return FoundPage(**{**data, "request_fingerprint": fingerprint, "template": template})
 
 
 #: What is handed over: a spider's request, a URL that a site names, a source of ChangeSignals.
@@ -146,7 +132,7 @@ class Handover:
 
 
 class Share(Protocol):
-    """The share of one process in a collection: `SharedCrawl` as `Refresher` knows it, which it knows in turn."""
+    """The part of one process in a shared collection: the methods of `SharedCrawl` that `Refresher` calls."""
 
     handing_over: Handover
 
@@ -163,7 +149,7 @@ class Share(Protocol):
         """Follow the other processes."""
 
     def heartbeat(self) -> None:
-        """Say how the shards fare."""
+        """Report the state of the shards."""
 
     @property
     def rate(self) -> float:

@@ -63,7 +63,7 @@ class PageRules:
         self._n_of_rules[rule] += 1
 
     def gave_up(self, rules: NDArray[np.uint8]) -> None:
-        """Pages with these rules were deleted."""
+        """Count pages with these rules out, since they were deleted."""
         self.n -= rules.size
         self._n_of_rules -= np.bincount(rules, minlength=len(self._of_rules))
 

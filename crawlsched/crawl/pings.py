@@ -1,4 +1,4 @@
-"""Pings reach the crawl: who says that pages have changed, and what becomes of it."""
+"""Pings reach the crawl: senders announce that pages have changed, and the planner takes that over."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.shard import Shard
 from crawlsched.crawl.side_thread import STEP
 
-__all__ = ["announce", "known_pages", "pages_of", "pinged", "signal"]
+__all__ = ["announce", "known_pages", "pinged", "signal"]
 
 
 def known_pages(
@@ -19,17 +19,16 @@ def known_pages(
 ) -> tuple[NDArray[np.intp], list[str]]:
     """Return the pages with these URLs, of a shard if one is given, and the URLs that are no such pages."""
     of_page = refresher.collection.shards.of_page
-    found = {url: [p for p in pages_of(refresher, url) if shard in (None, of_page(p))] for url in urls}
-    pages = np.array(sorted({page for pages in found.values() for page in pages}), np.intp)
-    return pages, [url for url, pages in found.items() if not pages]
+    found = {url: _page_of(refresher, url) for url in urls}
+    known = {url: page for url, page in found.items() if page >= 0 and shard in (None, of_page(page))}
+    return np.array(sorted(set(known.values())), np.intp), [url for url in found if url not in known]
 
 
-def pages_of(refresher: Refresher, url: str) -> list[int]:
-    """Return the pages with this URL."""
+def _page_of(refresher: Refresher, url: str) -> int:
     try:
-        return refresher.collection.variants.pages(refresher.request_fingerprint(url))
+        return refresher.collection.index.page(refresher.request_fingerprint(url))
     except ValueError:  # no request can be made of it, so it is no page
-        return []
+        return -1
 
 
 def announce(refresher: Refresher, pages: NDArray[np.intp], sender: str, now: float) -> int:

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import itertools
 import logging
 from collections.abc import Callable, Iterator
-from functools import partial
+from dataclasses import dataclass
+from itertools import compress, takewhile
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crawlsched.change_signals import Limits, Problem, absolute_sitemaps
+from crawlsched.change_signals import Problem, absolute_sitemaps
 from crawlsched.content.verdict import judge_status
 from crawlsched.crawl.admission import Admission
 from crawlsched.crawl.collection import Collection
 from crawlsched.crawl.side_thread import STEP, LongWork
 from crawlsched.crawl.source_quality import tallied
-from crawlsched.crawl.source_reading import SourceRead, linked_sources, read_source
-from crawlsched.crawl.subscriptions import discovered
+from crawlsched.crawl.source_reading import SourceRead, linked_sources
+from crawlsched.crawl.subscriptions import Subscription
 from crawlsched.crawl.visits import ResponseFacts, Visit, VisitEnds
-from crawlsched.store import Outcome, Source, host_of
+from crawlsched.store import Outcome, host_of
 
 __all__ = ["Polls"]
 
@@ -31,135 +31,77 @@ _MOST_OF_A_HOST = 5
 _BETWEEN_NOTICES = 1 / 64
 
 
+@dataclass(eq=False)
 class Polls:
     """What sources announce, from the end of their visits to the planner."""
 
-    def __init__(
-        self,
-        collection: Collection,
-        admission: Admission,
-        long_work: LongWork,
-        ends: VisitEnds,
-        clock: Callable[[], float],
-    ) -> None:
-        self._collection = collection
-        self._planner = collection.planner
-        self._sources = collection.sources
+    collection: Collection
+    admission: Admission
+    long_work: LongWork
+    ends: VisitEnds
+    clock: Callable[[], float]
+
+    def __post_init__(self) -> None:
+        self._planner, self._sources = self.collection.planner, self.collection.sources
+        self._settings, self._count = self.collection.settings, self.collection.count
         # Sources whose announcements or new pages since their last poll are worth a slot.
         self._with_news: set[int] = set()
-        self._admission = admission
-        self._long_work = long_work
-        self._ends = ends
         # The sitemaps that each robots.txt named when it was read last.
         self._named_by: dict[str, list[str]] = {}
-        self._settings = collection.settings
-        self._count = collection.count
-        self._clock = clock
-
-    def read_source(self, visit: Visit, url: str, body: bytes) -> SourceRead:
-        """Read a sitemap or robots.txt; runs in a thread, and changes nothing."""
-        source, above = self._sources[visit.source], self._above(visit.source)
-        return read_source(
-            source,
-            url,
-            body,
-            known_as=partial(self._known_as, source.host),
-            announced_before=self._collection.announced_before,
-            ancestors=[index.url for index in above],
-            # Hosts whose robots.txt let it speak of their pages; its own host is always among them.
-            hosts={host for one in (source, *above) for host in (one.host, *one.hosts)},
-        )
-
-    def _known_as(self, host: str, url: str) -> tuple[bytes, list[int]]:
-        """Return a URL's fingerprint and its pages that are of one shard with a host: a sitemap announces no others."""
-        name, shards = self._collection.request_fingerprint(url), self._collection.shards
-        pages = self._collection.variants.pages(name)
-        if shards.n is not None:
-            pages = [page for page in pages if shards.of_page(page) is shards.of_name(host)]
-        return name, pages
-
-    def _above(self, number: int) -> list[Source]:
-        above: list[Source] = []
-        parent = self._sources[number].parent
-        # Parents that form a cycle in the store are followed up to the limit for nested indexes.
-        while parent is not None and len(above) <= Limits().max_index_depth:
-            above.append(self._sources[parent])
-            parent = above[-1].parent
-        return above
 
     def poll_soon(self, number: int, now: float) -> None:
-        """A notice says that a source has something new: poll it in the next slot, unless that has just been done."""
+        """A notice came that a source has something new: poll it in the next slot, unless that has just been done."""
         polled_at = self._sources[number].polled_at
         if polled_at is None or now - polled_at >= self._sources.interval * _BETWEEN_NOTICES:
             self._count("crawlsched/pings/notices")
             self._sources.poll(number)
 
-    def _unchanged(self, number: int, now: float, **validators: str | None) -> None:
-        """A source was read, and says nothing new."""
-        self._count("crawlsched/sources/unchanged")
-        self._polled(number, now, **validators)
-
     def _polled(self, number: int, now: float, **changes: object) -> None:
         """A source was read: it is polled sooner if there was news, and later if not."""
         changes["read_lastmod"] = self._sources[number].listed_lastmod
-        self._ends.source_polled(number, now, has_news=number in self._with_news, **changes)
+        self.ends.source_polled(number, now, has_news=number in self._with_news, **changes)
         self._with_news.discard(number)
 
     def _has_news(self, number: int) -> None:
-        """A poll is worth its slot; for a sitemap that was polled for the date in its index, the index has the news."""
+        """A poll was worth its slot; if a date in an index had asked for it, the news count for the index."""
         source = self._sources[number]
         by_index = source.parent is not None and source.listed_lastmod not in (None, source.read_lastmod)
         self._with_news.add(source.parent if by_index and source.parent is not None else number)
 
-    def source_read(
-        self, visit: Visit, read: SourceRead, etag: str | None, last_modified: str | None, now: float
+    def source_fetched(
+        self, visit: Visit, status: int, now: float, read: SourceRead | None = None, **validators: str | None
     ) -> None:
-        """A source was read: its announcements become ChangeSignals, in slices between the slots."""
+        """A source answered. If it was read, its announcements become ChangeSignals, in slices between the slots."""
         if visit.outcome is not None:  # ended meanwhile, with its shard
             return
-        with self._ends.caught(visit, now):
-            number, validators = visit.source, {"etag": etag, "last_modified": last_modified}
-            known = read.digest == self._sources[number].fingerprint
-            self._ends.end(visit, Outcome.UNCHANGED if known else Outcome.CHANGED, now)
-            if known:
-                self._unchanged(number, now, **validators)
+        number = visit.source
+        with self.ends.caught(visit, now):
+            is_same = status == 304 if read is None else read.digest == self._sources[number].fingerprint
+            outcome = Outcome.UNCHANGED if is_same else Outcome.CHANGED
+            self.ends.end(visit, outcome if read else judge_status(status).outcome, now, ResponseFacts(status))
+            if is_same:
+                self._count("crawlsched/sources/unchanged")
+                self._polled(number, now, **validators)
+            elif read is None:
+                self.ends.source_polled(number, now)
             else:
-                self._long_work.add(self._as_long_as_here(number, self._take_over(number, read, validators, now)))
-
-    def _as_long_as_here(self, number: int, steps: Iterator[None]) -> Iterator[None]:
-        """Do the steps as long as the source is this process's."""
-        while number in self._sources:
-            try:
-                next(steps)
-            except StopIteration:
-                return
-            yield
-
-    def source_answered(self, visit: Visit, status: int, now: float) -> None:
-        """A source gave no new content: not modified, gone, or an error."""
-        if visit.outcome is not None:
-            return
-        with self._ends.caught(visit, now):
-            self._ends.end(visit, judge_status(status).outcome, now, ResponseFacts(status))
-            if status == 304:
-                self._unchanged(visit.source, now)
-            else:
-                self._ends.source_failed(visit.source, now)
+                steps = self._take_over(number, read, validators, now)
+                self.long_work.add(takewhile(lambda _: number in self._sources, steps))
 
     def robots_seen(self, url: str, host: str, sitemaps: list[str], crawl_delay: float | None, now: float) -> None:
         """A robots.txt was read."""
-        number = self._collection.hosts.number(host)
-        if self._collection.hosts.set_crawl_delay(number, crawl_delay):
-            self._collection.save_host(number, now)
+        number = self.collection.hosts.number(host)
+        if self.collection.hosts.set_crawl_delay(number, crawl_delay):
+            self.collection.save_host(number, now)
         if self._settings.find_sources:
             named = absolute_sitemaps(sitemaps, url)
             for problem in named.problems:
                 self._report(url, problem)
             for sitemap in named.children.url:
-                self._admission.add_source("sitemap", sitemap, now, named_by=host)
+                self.admission.add_source("sitemap", sitemap, now, named_by=host)
             before, self._named_by[url] = self._named_by.get(url, []), named.children.url
             for gone in set(before).difference(self._settings.source_urls, *self._named_by.values()):
-                self._admission.leave_source("sitemap", gone, now)
+                self.admission.leave_source("sitemap", gone, now)
 
     def page_names(self, visit: Visit, url: str, body: bytes, now: float) -> None:
         """A page that is new or has changed may name feeds and sitemaps, which become sources."""
@@ -167,12 +109,12 @@ class Polls:
             return
         for named in linked_sources(body, url):
             is_known = self._sources.number("sitemap", named) is not None
-            if is_known or self._sources.n_named_by_pages(host_of(named)) >= _MOST_OF_A_HOST:
+            if is_known or self._sources.n_named_by_pages[host_of(named)] >= _MOST_OF_A_HOST:
                 continue
-            self._admission.add_source("sitemap", named, now, named_by=host_of(url))
+            self.admission.add_source("sitemap", named, now, named_by=host_of(url))
             number = self._sources.number("sitemap", named)
             if number is not None:  # another shard's otherwise
-                self._collection.unsaved.source(self._sources.named_by_page(number), now)
+                self.collection.unsaved.source(self._sources.named_by_page(number), now)
 
     def _report(self, url: str, problem: Problem) -> None:
         """Say what was wrong with a source, and count it."""
@@ -188,7 +130,7 @@ class Polls:
             if position % STEP == STEP - 1:
                 yield
             known = self._sources.number("sitemap", url)
-            if not self._admission.add_source("sitemap", url, now, parent=number, named_by=named_by):
+            if not self.admission.add_source("sitemap", url, now, parent=number, named_by=named_by):
                 continue
             child_number = self._sources.number("sitemap", url)
             if child_number is None:
@@ -197,7 +139,7 @@ class Polls:
             if self._sources[child_number].parent != number:
                 continue  # two indexes name it, and the first one's dates count
             child = self._sources.describe(child_number, listed_lastmod=lastmod)
-            self._collection.unsaved.source(child, now)
+            self.collection.unsaved.source(child, now)
             if known is not None and lastmod not in (None, child.read_lastmod):
                 self._sources.poll(known)
         if refused:
@@ -209,6 +151,7 @@ class Polls:
         self, number: int, read: SourceRead, validators: dict[str, str | None], now: float
     ) -> Iterator[None]:
         """Take a sitemap's children and entries over, some at a time."""
+        yield  # by the next step its shard may be another process's
         document = read.document
         self._count("crawlsched/sources/read")
         for problem in document.problems:
@@ -226,16 +169,19 @@ class Polls:
         problems = {problem.kind: problem.count for problem in document.problems}
         self._sources.describe(number, n_entries=len(read.pages) + len(read.unknown), problems=problems)
         if document.kind == "unknown":
-            self._ends.source_failed(number, self._clock())
+            self.ends.source_polled(number, self.clock())
             return
         # Only now: after a crash in between the whole sitemap is read again, and no announcement is missed.
-        quality = tallied(self._sources[number].quality, read, self._clock())
-        self._sources.describe(number, quality=discovered(quality, document.hubs, self._sources[number].url))
-        self._polled(number, self._clock(), fingerprint=read.digest, **validators)
+        quality = tallied(self._sources[number].quality, read, self.clock())
+        before = Subscription.of(quality)
+        if (found := before.after(document.hubs, self._sources[number].url)) != before:
+            quality = found.kept(quality)
+        self._sources.describe(number, quality=quality)
+        self._polled(number, self.clock(), fingerprint=read.digest, **validators)
 
     def _signalled(self, number: int, read: SourceRead, part: slice) -> None:
         """Announcements of known pages."""
-        now = self._clock()
+        now = self.clock()
         pages, announced = read.pages[part], read.announced[part]
         if not self._planner.pages.state[pages].all():  # forgotten since it was read
             return
@@ -250,8 +196,8 @@ class Polls:
             self._count("crawlsched/change_signals/received", int(announced.sum()))
             self._count("crawlsched/change_signals/taken", taken)
         for page, lastmod, n in zip(pages.tolist(), read.lastmod[part], read.n_announced[part], strict=True):
-            self._collection.unsaved.announcement(page, number, lastmod, n, now)
-        self._collection.unsaved.pages(pages, now)
+            self.collection.unsaved.announcement(page, number, lastmod, n, now)
+        self.collection.unsaved.pages(pages, now)
 
     def _is_due(self, pages: NDArray[np.intp], now: float) -> NDArray[np.bool_]:
         """Whether each page is worth a slot."""
@@ -260,24 +206,24 @@ class Polls:
 
     def _discovered(self, number: int, read: SourceRead, part: slice) -> None:
         """Entries of unknown URLs: they become pages, unless they were forgotten on purpose."""
-        now, host = self._clock(), self._sources[number].host
+        now, host = self.clock(), self._sources[number].host
         found = []
         for page, lastmod in read.unknown[part]:
-            is_known = self._collection.variants.pages(page.request_fingerprint)
-            if not is_known and not self._admission.is_elsewhere(page, host, now):
+            is_known = self.collection.index.page(page.request_fingerprint) >= 0
+            if not is_known and not self.admission.is_elsewhere(page, host, now):
                 found.append((page, lastmod))
-        reasons = self._collection.kept_out([page for page, _ in found], now)
+        reasons = self.collection.kept_out([page for page, _ in found], now)
         found = [one for one, reason in zip(found, reasons, strict=True) if reason is None]
         if not found:
             return
-        pages = np.array(self._admission.add([page for page, _ in found], now))
+        pages = np.array(self.admission.add([page for page, _ in found], now))
         for page, _ in found:
-            self._admission.growth.found(page.url)
-        shards = self._collection.shards
+            self.admission.growth.found(page.url)
+        shards = self.collection.shards
         # Only pages of the source's own shard take announcements from it.
         mine = np.array([shards.of_page(page) is shards.of_name(host) for page in pages.tolist()])
-        for page, (_, lastmod) in zip(pages[mine].tolist(), itertools.compress(found, mine), strict=True):
-            self._collection.unsaved.announcement(page, number, lastmod, 0, now)
+        for page, (_, lastmod) in zip(pages[mine].tolist(), compress(found, mine), strict=True):
+            self.collection.unsaved.announcement(page, number, lastmod, 0, now)
         self._planner.covered(pages[mine], number, now)
         if mine.any():
             self._has_news(number)

@@ -15,13 +15,14 @@ from crawlsched.content.reading import Content
 
 __all__ = ["APART", "Probe", "Probes"]
 
-#: Seconds between fetches that teach: clocks of seconds differ in 19 of 20 then, and edits hardly ever fall between.
-#: After a whole second they missed a slot, and on fast sites one edit more in six fell between the fetches.
+#: Seconds between two fetches that teach. Clocks with seconds then differ in 19 of 20 cases, and edits hardly ever fall
+#: between the fetches. With a whole second the second fetch missed a slot, and on fast sites one edit more in six fell
+#: between.
 APART = 0.95
 
 # Visits that look changed are all probed until this number of probes in a row brought nothing new.
 _QUIET_PROBES = 5
-# This share of the visits that find nothing but noise is probed, so that it can return.
+# This share of the visits that find nothing but noise is probed, so that a place which is noise no more is noticed.
 _SHARE_OF_NOISE = 0.02
 _SHARE_UNTIL_CONFIRMED = 0.1
 _CONFIRMED = 12
@@ -29,15 +30,16 @@ _RETURNS = 5.0
 _MOST_WAITING = 50
 # Second fetches of judged visits: at most this share of the visits that could find a change, and this number more.
 _SHARE, _AT_LEAST = 0.04, 6
-# An announcement speaks for a change. Such visits of unknown templates are put off while fewer than this
-# share were: just after first copies all visits are of that kind, and each slot finds a change.
+# An announcement is evidence of a change. A visit after an announcement, of an unknown template, is put off only while
+# fewer than this share of visits were. Just after first copies all visits are of that kind, and each slot finds a
+# change.
 _SHARE_IF_ANNOUNCED = 1 / 6
-# All second fetches, those of visits that are put off among them. Beyond this, where each page is a template of its
-# own, an apparent change is delivered without one. Where pages share a template, what is learned of it serves all of
-# them: there twice as many are made until it is confirmed.
+# Limits of all second fetches, with those of visits that are put off. Beyond them, an apparent change is delivered
+# without a second fetch if each page is a template of its own. A template that pages share gets twice as many until it
+# is confirmed, since what it teaches serves all these pages.
 _AT_LEAST_OF_ALL, _TIMES_IF_SHARED = 30, 2
 # Until this number of visits, second fetches take slots from first copies only in step with visits to known pages, and
-# at most this many: otherwise each visit would deliver what differs every time.
+# at most this many. Without any, each visit would deliver content that differs every time.
 _ENOUGH_VISITS, _BESIDE_FIRST_COPIES = 1_000, 12
 
 
@@ -61,13 +63,13 @@ class Probes:
 
     Notes
     -----
-    A visit is put off where a second fetch has to tell, as `verdict` says. So is one where a page looks changed and its
-    template was probed fewer than three times; but not after an announcement, if there was a second fetch for each six
-    visits. The rest is judged at once, and some probed nevertheless: those that look changed until five in a row have
-    shown nothing new, and ever fewer after that; together 4 in a hundred visits and 6 more. All second fetches together
-    are at most 5 in a hundred visits, and 30 more; twice as many where pages share a template that was probed fewer
-    than twelve times. At most half of them only confirm what is left out. Visits are those of pages that were seen
-    before.
+    A visit is put off if `verdict` needs a second fetch to decide. It is also put off if its page looks changed and its
+    template was probed fewer than three times. After an announcement this holds only while there was less than one
+    second fetch for six visits. All other visits are judged at once, and some of them are probed nevertheless. Visits
+    that look changed are all probed until five in a row have shown nothing new, and ever fewer after that. These probes
+    are at most 4 in a hundred visits, and 6 more. All second fetches together are at most 5 in a hundred visits, and 30
+    more. They are twice as many where pages share a template that was probed fewer than twelve times. At most half of
+    them only confirm noise. Only visits of pages that were seen before are counted.
     """
 
     def __init__(
@@ -89,7 +91,7 @@ class Probes:
         self.n_asked = 0
 
     def __iter__(self) -> Iterator[Probe]:
-        """Those that wait, longest asked for first."""
+        """The probes that wait, the oldest first."""
         return iter(tuple(self._waiting))
 
     def __len__(self) -> int:
@@ -129,7 +131,7 @@ class Probes:
     def confirms_return(self, noise: TemplateNoise | None) -> bool:
         """Decide whether a page that shows former content again needs a second fetch.
 
-        After n such confirmed pages of a template in a row, five or more, the share 5/(n + 1) is asked.
+        After n confirmed pages of a template in a row (five or more), only the share 5/(n + 1) is asked.
         """
         n = 0 if noise is None else noise.n_returns
         return self._rng.random() * (n + 1) < _RETURNS

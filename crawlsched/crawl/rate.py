@@ -8,20 +8,64 @@ from math import inf, isfinite
 from typing import Any
 
 from crawlsched.crawl.hosts import Hosts
-from crawlsched.crawl.pacing import Pace
 from crawlsched.crawl.page_requests import Share
 from crawlsched.planner import Planner
 from crawlsched.settings import Settings
-from crawlsched.slot_clock import SlotClock
+from crawlsched.slot_clock import TIMER_SLACK, SlotClock
 
-__all__ = ["CrawlRate"]
+__all__ = ["CrawlRate", "Pace"]
 
 logger = logging.getLogger(__name__)
 
 # All processes pay back at once what they owe after a restart of their server: together 2 % of ten seconds.
 _LONGEST_SHARED_DEBT = 0.2
-# As many requests as these seconds have, and one more, may wait for their turn.
+# The requests of these seconds, and one more, may wait for their turn.
 _MOST_WAITING = 0.1
+# Least distance between two requests, as a share of the mean one. It is wider than the slot clock's, since some
+# requests take a few milliseconds longer. So a second of a server's clock has no more than 1.25 rate + 1 either.
+_GAP = 0.88
+
+
+class Pace:
+    """The least distance between two requests: in any second at most ``1.25 * rate + 1`` are sent.
+
+    The slot clock keeps the long run exact. This keeps requests that a name server, a robots.txt or a middleware has
+    held up from leaving in a burst.
+
+    Examples
+    --------
+    >>> pace = Pace(rate=10.0)
+    >>> pace.sent(100.0)
+    >>> round(pace.next_time(100.0), 2)
+    100.09
+    """
+
+    __slots__ = ("_earliest", "rate")
+
+    def __init__(self, rate: float, last_sent: float = -inf) -> None:
+        self.rate = rate
+        self._earliest = last_sent + self._distance
+
+    @property
+    def _distance(self) -> float:
+        return _GAP * (1.0 + TIMER_SLACK) / self.rate
+
+    def next_time(self, now: float) -> float:
+        """Return the earliest time at which a request may be sent: `now` if it may be sent now."""
+        # Times far ahead are those of a clock that was set back.
+        return max(now, min(self._earliest, now + self._distance))
+
+    def sent(self, now: float) -> None:
+        """A request is sent now."""
+        # As in the slot clock, the distance counts from the moment at which a perfect timer would have called, so
+        # delays do not add up.
+        self._earliest = max(min(self._earliest, now), now - TIMER_SLACK) + self._distance
+
+    def set_rate(self, rate: float, now: float) -> None:
+        """Go on at another rate from now on, without a burst."""
+        if self._earliest > now:
+            self._earliest = now + (self._earliest - now) * self.rate / rate
+        self.rate = rate
 
 
 class CrawlRate:
@@ -47,9 +91,8 @@ class CrawlRate:
         self.slots = self._clock_of(settings.bandwidth, now)  # the grid of slots
         self.pace = Pace(settings.bandwidth)  # of the second gate
         self.n_waiting = 0  # for their turn at it
-        self.on_rate: Callable[[], None] | None = (
-            None  # called with another rate, and at the beginning and end of rests
-        )
+        #: Called with another rate, and at the beginning and end of rests.
+        self.on_rate: Callable[[], None] = lambda: None
         self.last_sent_at: float | None = None  # when the last request was written
         self.paused_since: float | None = None  # since when this crawl is paused; None: it is not
         self.rested_at = -inf
@@ -74,7 +117,7 @@ class CrawlRate:
             logger.warning("The crawl is paused and sends nothing; `crawlsched bandwidth resume` lets it go on.")
         if self._sharing is None:
             self.follow_hours(now)
-        self._rest_or_go_on()
+        self.on_rate()
         rate = self.slots.rate if self._sharing is None else self._sharing.rate
         last = -inf if self.last_sent_at is None else self.last_sent_at
         self.slots = self._clock_of(rate, max(now, last + 1.0 / rate))
@@ -87,8 +130,8 @@ class CrawlRate:
         """A request is written now."""
         self.last_sent_at = now
         if self.slots.rate < 1.0 and self._sharing is None:
-            # Where slots are rare each request is written down for a restart: even a supervisor in a crash loop exceeds
-            # no rate.
+            # Where slots are rare, each request is written down for a restart, so that even a supervisor in a crash
+            # loop keeps to the rate.
             self._note(now)
 
     def pay(self, now: float) -> None:
@@ -123,7 +166,7 @@ class CrawlRate:
         logger.info("The bandwidth is %g crawls a second from now on.", bandwidth)
         # A rate set by hand stands until the next start.
         self._hours = self._rate_by_hours = None
-        self._rest_or_go_on()
+        self.on_rate()
 
     def follow_hours(self, now: float) -> None:
         """Go at the present rate of CRAWLSCHED_BANDWIDTH; the planner uses the mean of the day."""
@@ -133,19 +176,19 @@ class CrawlRate:
         if rate == self._rate_by_hours:
             return
         self._rate_by_hours = rate
-        self._planner.set_bandwidth(self._hours.mean(now), now)  # another one where the clocks are changed
+        self._planner.set_bandwidth(self._hours.mean(now), now)  # it differs on days when the clocks change
         if rate:
             self._set(rate, now)
         said = f"{rate:g} crawls a second go out" if rate else "nothing goes out"
         logger.info("By the hours of CRAWLSCHED_BANDWIDTH %s from now on.", said)
-        self._rest_or_go_on()
+        self.on_rate()
 
     def pause(self, now: float) -> None:
         """Send nothing until `resume`, also after a restart."""
         if self.paused_since is None:
             self.paused_since = now
             logger.info("The crawl pauses: nothing goes out until it is resumed.")
-        self._rest_or_go_on()
+        self.on_rate()
         self._note(now)
 
     def resume(self, now: float) -> None:
@@ -153,16 +196,10 @@ class CrawlRate:
         if self.paused_since is not None:
             self.paused_since = None
             logger.info("The crawl goes on.")
-        self._rest_or_go_on()
+        self.on_rate()
         self._note(now)
-
-    def _rest_or_go_on(self) -> None:
-        if self.on_rate is not None:
-            self.on_rate()
 
     def _set(self, rate: float, now: float) -> None:
         self.slots.set_rate(rate, now)
         self._hosts.bandwidth = rate
         self.pace.set_rate(rate, now)
-        if self.on_rate is not None:
-            self.on_rate()

@@ -23,8 +23,8 @@ logger = logging.getLogger(__name__)
 class Recipes:
     """Choose a page's recipe.
 
-    What the request says (``meta["crawlsched_recipe"]``) goes before what CRAWLSCHED_FINGERPRINTS says of URL patterns
-    and hosts, the first that fits, and that before CRAWLSCHED_FINGERPRINT.
+    A recipe in the request (``meta["crawlsched_recipe"]``) goes first. Then comes the first URL pattern or host in
+    CRAWLSCHED_FINGERPRINTS that fits, and last CRAWLSCHED_FINGERPRINT.
 
     Examples
     --------
@@ -42,7 +42,7 @@ class Recipes:
         self._by_request: dict[str, Recipe | None] = {}
 
     def of(self, url: str, meant: object = None) -> Recipe:
-        """Return the recipe of a page; what its request says and `recipe_from` does not read is logged, once."""
+        """Return the recipe of a page; a recipe in its request that `recipe_from` cannot read is logged, once."""
         if meant is not None and (recipe := self._as_meant(url, meant)) is not None:
             return recipe
         return next((recipe for matches, recipe in self._special if matches(url)), self._general)
@@ -59,7 +59,7 @@ class Recipes:
 
 
 def meant_for(template: Mapping[str, Any] | None) -> object:
-    """Return what a page's kept request says about its recipe; None if nothing."""
+    """Return the recipe in a page's kept request; None if it has none."""
     return (template or {}).get("meta", {}).get("crawlsched_recipe")
 
 

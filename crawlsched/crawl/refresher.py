@@ -17,7 +17,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -60,6 +60,7 @@ logger = logging.getLogger(__name__)
 # Long work rests while this number of rows waits for the next flush. Handing the rows over takes some milliseconds of
 # the crawling thread. Writing them takes about a tenth of a second of the other thread.
 _MOST_ROWS_PER_FLUSH = 1_200
+_HEARTBEAT = "the heartbeat"
 
 
 class NotForTheSpider(IgnoreRequest):
@@ -69,7 +70,7 @@ class NotForTheSpider(IgnoreRequest):
 class Refresher:
     """Keeps a collection fresh; one for each crawler, shared by scheduler, middlewares and extension.
 
-    Its only clock is the one it is given. `several` is None where the collection has no shards.
+    Its only clock is the one it is given. `sharing` is None where the collection has no shards.
     """
 
     _of: ClassVar[WeakKeyDictionary[Any, Refresher]] = WeakKeyDictionary()
@@ -103,12 +104,10 @@ class Refresher:
         self.hosts = self.collection.hosts
         self.planner.frontier.new.limit = self.hosts.limit
         self.hosts.least_delay = least_delay
-        self.sources = self.collection.sources
         self.is_open = False
         self._owned = True
-        self._beats_again = False
         self.has_read_commands = False
-        #: Whether Scrapy has requests in line; the scheduler says how to know.
+        #: Whether Scrapy has requests in line; the scheduler replaces this function.
         self.has_requests: Callable[[], bool] = lambda: True
         #: Whether Scrapy closes the spider, and sends nothing more; open requests may take minutes still.
         self.is_ending: Callable[[], bool] = lambda: False
@@ -122,7 +121,7 @@ class Refresher:
         if settings.shards is not None:
             assert share is not None
             self.sharing = share(self, spider)
-        self.rate = CrawlRate(settings, self.planner, self.hosts, count, self.heartbeat, clock(), self.sharing)
+        self.rate = CrawlRate(settings, self.planner, self.hosts, count, self._note, clock(), self.sharing)
         self.watchdog = Watchdog(clock())
         self.growth = Growth(
             lambda: len(self.collection.index) - len(self.planner.frontier.new), lambda: self.planner.bandwidth, clock()
@@ -164,17 +163,12 @@ class Refresher:
         self.polls = Polls(self.collection, self.admission, self.long_work, self.visit_ends, clock)
 
     @classmethod
-    def of(cls, crawler: Crawler, share: Callable[[Refresher, str], Share] | None = None) -> Self:
+    def of(cls, crawler: Crawler, share: Callable[[Refresher, str], Share] | None = None) -> Refresher:
         """Return the refresher of a crawler, making it if it is the first to be asked for."""
-        refresher = cls._of.get(crawler)
-        if refresher is None:
-            refresher = cls._of[crawler] = cls._for(crawler, share)
-        return refresher  # type: ignore[return-value]
-
-    @classmethod
-    def _for(cls, crawler: Crawler, share: Callable[[Refresher, str], Share] | None) -> Self:
+        if (known := cls._of.get(crawler)) is not None:
+            return known
         assert crawler.stats is not None
-        # Wall-clock time once, then the monotonic clock: setting the machine's clock moves no slot.
+        # The wall clock is read once, then only the monotonic clock, so setting the machine's clock moves no slot.
         offset = time.time() - time.monotonic()
         # Tests of other components make middlewares, and no crawl, without a spider.
         spider = crawler.spider
@@ -184,7 +178,7 @@ class Refresher:
         if spider is not None and settings.collection is not None:
             settings = replace(settings, collection=named_collection(settings.collection, name, arguments))
         fingerprinter, fingerprint = fingerprints(crawler.request_fingerprinter, settings.ignore_parameters)
-        return cls(
+        made = cls._of[crawler] = cls(
             settings,
             name,
             share=share,
@@ -196,6 +190,7 @@ class Refresher:
             obeys_robots=crawler.settings.getbool("ROBOTSTXT_OBEY"),
             least_delay=crawler.settings.getfloat("DOWNLOAD_DELAY"),
         )
+        return made
 
     # -- opening and closing
 
@@ -224,8 +219,11 @@ class Refresher:
             ),
         )
         self.came(self.collection.shards.only)
+
+    def _compare_demand(self) -> None:
+        """Warn of rules that ask for more crawls than there are, once all pages have their rules."""
         demand = self.planner.overdue_demand()
-        if demand > self.planner.bandwidth:
+        if demand > self.planner.bandwidth and self.sharing is None:
             logger.warning(
                 "CRAWLSCHED_PAGES asks for %.3g crawls a second of these %d pages, more than the %.3g of "
                 "CRAWLSCHED_BANDWIDTH: pages will be overdue, the oldest go first.",
@@ -236,7 +234,7 @@ class Refresher:
 
     def came(self, shard: Shard) -> None:
         """A shard, or the whole of a collection without any, is here from now on."""
-        self.admission.weigh_all(shard, self.clock, self.long_work.add)
+        self.admission.weigh_all(shard, self.clock, self.long_work.add, self._compare_demand)
         for url in self.settings.source_urls:
             if self.collection.shards.of_name(host_of(url)) is shard:
                 self.admission.add_source("sitemap", url, self.clock())
@@ -252,26 +250,25 @@ class Refresher:
 
     def is_busy_with(self, shard: int) -> bool:
         """Whether a visit or a delivery of a shard is under way."""
-        number_of, names = self.collection.shards.number_of, self.hosts.names
-        if any(number_of(names[visit.host]) == shard for visit in self.visits if visit.tracked):
-            return True
-        of_page = self.collection.shards.of_page
-        return any((there := of_page(page)) and there.number == shard for page in self.book.pages())
+        hosts, host_of_page = set(self.collection.shards.hosts_of(shard)), self.planner.pages.host.item
+        return any(visit.host in hosts for visit in self.visits) or any(
+            host_of_page(page) in hosts for page in self.book.pages()
+        )
 
     def ends(self, shard: int | None = None) -> None:
         """End what is under way of a shard; None: of all."""
-        now, number_of, names = self.clock(), self.collection.shards.number_of, self.hosts.names
-        for visit in [visit for visit in self.visits if visit.tracked or shard is None]:
-            if shard is None or number_of(names[visit.host]) == shard:
-                self.visit_ends.end(visit, Outcome.DROPPED, now)
-                if visit.page >= 0:
-                    self.planner.release(visit.page, now)
+        now, host_of_page = self.clock(), self.planner.pages.host.item
+        hosts = range(len(self.hosts)) if shard is None else set(self.collection.shards.hosts_of(shard))
+        for visit in [visit for visit in self.visits if shard is None or visit.host in hosts]:
+            self.visit_ends.end(visit, Outcome.DROPPED, now)
+            if visit.page >= 0:
+                self.planner.release(visit.page, now)
         # The content of these pages was not kept; the next crawl finds it again.
-        for probe in self.probes.leave(lambda host: shard is None or number_of(names[host]) == shard):
+        for probe in self.probes.leave(lambda host: host in hosts):
             if self.collection.knows(probe.page):
                 self.planner.release(probe.page, now)
         if shard is not None:
-            self.book.leave(self.collection.shards.has(shard))
+            self.book.leave(lambda page: host_of_page(page) in hosts)
 
     def known_pages(self) -> tuple[int, int]:
         """Return how many pages are known, and how many of them were crawled; O(pages)."""
@@ -356,7 +353,7 @@ class Refresher:
         """Whether one pass over the pages that are here is over."""
         if self.one_pass is None or not self.starts.has_ended or self.visits or self.probes:
             return False
-        if self.long_work.has_work or not self.has_read_commands or self.sources.n_due(now):
+        if self.long_work.has_work or not self.has_read_commands or self.collection.sources.n_due(now):
             return False
         if any(shard.commands_under_way for shard in self.collection.shards):
             return False
@@ -387,14 +384,7 @@ class Refresher:
         """A host's robots.txt has changed: pages that it had forbidden may be asked for at once."""
         pages, number = self.planner.pages, self.hosts.number(host)
         refused = np.flatnonzero((pages.state[: pages.n] == REFUSED) & (pages.host[: pages.n] == number))
-
-        def steps() -> Iterator[None]:
-            for page in refused.tolist():
-                if pages.state.item(page) == REFUSED and not self.planner.in_flight(page):
-                    self.planner.put_off(page, self.clock(), self.clock())
-                yield
-
-        self.long_work.add(steps())
+        self.planner.ask_soon(refused, now)
 
     # -- what timers call
 
@@ -405,7 +395,7 @@ class Refresher:
         return self.watchdog.look(
             now,
             dispatched=self.visits.dispatched + self.rate.slots.taken,
-            # Whether a request could go: a slot is due, or a page is that needs no slot.
+            # A request could go if a slot is due, or a page that needs no slot.
             may=may and (self.rate.slots.is_due(now) or self.planner.frontier.next_event(now) <= now),
             distance=1.0 / self.rate.slots.rate,
         )
@@ -443,15 +433,14 @@ class Refresher:
         """Tell the store that this process lives; return False once another has taken its place."""
         if self.sharing is not None:
             self.sharing.heartbeat()
-            return True
-        status = self.status(now)
-        # While one is being written, the next waits: a pause that is noted then must not be forgotten.
-        self._beats_again = not self.collection.aside.run("the heartbeat", lambda: self._beat(status), self._beat_again)
+        elif not self.collection.aside.is_busy_with(_HEARTBEAT):
+            self._note(now)
         return self._owned
 
-    def _beat_again(self, _: None) -> None:
-        if self._beats_again:
-            self.heartbeat(self.clock())
+    def _note(self, now: float) -> None:
+        """Write down how the crawl fares; a pause waits for no timer."""
+        status = self.status(now)
+        self.collection.aside.run(_HEARTBEAT, lambda: self._beat(status))
 
     def _beat(self, status: dict[str, Any]) -> None:
         try:
@@ -460,7 +449,7 @@ class Refresher:
             self.lost_database = str(error)
 
     def status(self, now: float) -> dict[str, Any]:
-        """What a running crawl tells `crawlsched status` about itself."""
+        """The status of a running crawl, for `crawlsched status`."""
         return {
             "bandwidth": self.planner.bandwidth,
             "dispatched": self.visits.dispatched,

@@ -47,11 +47,11 @@ _PASSING_META = frozenset(
 )
 _OWN_META = "crawlsched_"
 # What a page's later visits have to know, too.
-_KEPT_META = frozenset({"crawlsched_page", "crawlsched_recipe"})
+_KEPT_META = frozenset({"crawlsched_recipe"})
 # Keys that differ between the links to a page: they say where a link stands, and nothing about the page.
 _PLACE_META = frozenset({"depth", "link_text"})
 _PLACE_HEADER = "referer"
-# What is handed along with a request.
+# The attributes of a request that hand data to its callback.
 _HANDED = ("meta", "cb_kwargs")
 # Bits of a digest that stand for the rest.
 _OTHERS = 39
@@ -137,8 +137,8 @@ def meta_of(template: RequestTemplate | None) -> dict[str, Any]:
 def template_of(request: Request, spider: Spider, *, was_sent: bool = False) -> RequestTemplate | None:
     """Return what has to be kept of a spider's request so that it can be made again; None for a plain one.
 
-    If it was made of a sent one (`was_sent`: `response.request.replace()`), it has headers that belong to that one's
-    way. Something that cannot be kept as data raises ValueError.
+    A request that was made of a sent one (`was_sent`: `response.request.replace()`) has headers that middlewares gave
+    the sent one; these are left out. Data that cannot be kept raise ValueError.
     """
     attributes = request.to_dict(spider=spider)
     attributes["meta"] = {key: value for key, value in attributes["meta"].items() if not _is_passing(key)}
@@ -210,7 +210,7 @@ def _to_kept(value: Any) -> Any:
     kind = type(value)
     if kind in (int, bool, NoneType) or (kind is float and math.isfinite(value)):
         return value
-    if isinstance(value, str) and not isinstance(value, Enum):  # as lxml's, of which the text of a link is
+    if isinstance(value, str) and not isinstance(value, Enum):  # such as lxml's strings, as the text of a link
         return str.__str__(value)
     if kind is list:
         return [_to_kept(one) for one in value]
@@ -221,7 +221,7 @@ def _to_kept(value: Any) -> Any:
     fields = {name: _to_kept(one) for name, one in ItemAdapter(value).items()}
     kept = {_TAG: "item", "class": f"{kind.__module__}:{kind.__qualname__}", "value": fields}
     if (made := _from_kept(kept)) != value or type(made) is not kind:
-        raise ValueError(f"{value!r:.100} is not made again as it was from its fields")
+        raise ValueError(f"{value!r:.100} cannot be made again from its fields")
     return kept
 
 
@@ -240,7 +240,7 @@ def _from_kept(value: Any) -> Any:
         if not ItemAdapter.is_item_class(kind) or issubclass(kind, dict):
             raise TypeError("it is no item")
         return kind(**_from_kept(value["value"]))
-    except Exception as error:  # of the import, or of the item's class
+    except Exception as error:  # errors of the import, or of the item's class
         raise ValueError(f"The item {path} in meta or cb_kwargs cannot be made again: {error}") from error
 
 

@@ -30,14 +30,13 @@ from crawlsched.crawl.validators import seconds_since
 from crawlsched.crawl.visits import ResponseFacts, Visit, VisitEnds
 from crawlsched.pages import LIVE
 from crawlsched.pages.marks import CUT
-from crawlsched.pages.variants import variant_fingerprint
 from crawlsched.store import Outcome, PageFacts, host_of
 
 __all__ = ["AS_SERVED", "Responses"]
 
 #: For a page that is gone, or whose response could not be judged.
 AS_SERVED = Verdict(Outcome.DROPPED, deliver=DeliveryKind.AS_SERVED)
-# Reasons for which nothing is delivered, but validators should have moved.
+# Reasons to deliver nothing although the content differs, so that validators should have moved.
 _OTHER_CONTENT = frozenset({"template", "minimum_change", "flapping"})
 
 
@@ -120,7 +119,7 @@ class Responses:
     # -- content
 
     def _judged(self, visit: Visit, page: int, fetched: ResponseFacts, content: Content, now: float) -> Verdict:
-        """Content was seen at a page: judge it, and do what the verdict says."""
+        """Content was seen at a page: judge it, and carry out the verdict."""
         if content.fingerprint.is_empty:
             self._count("crawlsched/content/empty")
         around = self._circumstances(visit, page, content, now)
@@ -166,9 +165,9 @@ class Responses:
 
     def _learn_at_once(self, detector: Detector, probe: Probe, facts: PageFacts, content: Content, now: float) -> None:
         self._count("crawlsched/probes/made")
-        if now - probe.asked_at < APART:  # what counts seconds may agree by chance
+        if now - probe.asked_at < APART:  # clocks that count seconds may agree by chance
             return
-        # The second fetch may be of a copy that is older than an edit that the first has shown.
+        # The second fetch may have got a copy that is older than an edit in the first.
         may_be_old = is_new(facts, probe.first) and not is_new(facts, content)
         assert probe.first.seen is not None
         assert content.seen is not None
@@ -190,7 +189,7 @@ class Responses:
         finding: Finding | None,
         now: float,
     ) -> None:
-        """Do what a verdict on content says: fetch again, teach, learn, keep, deliver; each once, in this order."""
+        """Carry out a verdict on content: fetch again, teach, learn, keep, deliver; each once, in this order."""
         collection, facts = self.collection, self.collection.facts_of(page)
         elapsed = now - self._planner.pages.crawled_at.item(page)
         if verdict.outcome is Outcome.WRONG:
@@ -210,9 +209,11 @@ class Responses:
         if page != visit.page and fetched.moved_to is not None:
             self._leave_address(visit, fetched.moved_to, observation, now)
         collection.put_facts(verdict.facts or facts, now)
-        self.admission.growth.visited(facts.url, content.fingerprint.digest, is_first=elapsed == inf)
-        may_teach = page == visit.page and visit.probe is None and finding is not None and detector is not None
-        if may_teach and self.probes.is_wanted(visit.host, finding, detector.noise):  # type: ignore[union-attr, arg-type]
+        if elapsed == inf:
+            self.admission.growth.copied()
+        may_teach = page == visit.page and visit.probe is None
+        noise = None if detector is None else detector.noise
+        if may_teach and finding and noise and self.probes.is_wanted(visit.host, finding, noise):
             self._planner.hold(page)
             self.probes.ask(Probe(page, visit.host, content, False, visit.validated, now, elapsed))
         if verdict.kind and content.packed_text is not None:
@@ -314,25 +315,22 @@ class Responses:
     def _moved(self, visit: Visit, to: Request, fetched: ResponseFacts, content: Content, now: float) -> Verdict:
         """Every redirect was permanent: the page lives elsewhere now, and what came is that page's content."""
         old = self.collection.facts_of(visit.page)
-        base = self.collection.request_fingerprint(to.url)
-        page = self.collection.index.page(variant_fingerprint(base, old.variant))
+        name = self.collection.request_fingerprint(to.url)
+        page = self.collection.index.page(name)
         if page == visit.page:  # an address that this project's fingerprinter takes for the same
             return self._judged(visit, page, fetched, content, now)
         if page < 0:
             importance = float(self._planner.pages.importance[visit.page])
             template = RequestTemplate(dict(old.template_data)) if old.template_data else None
-            found = FoundPage(to.url, base, host_of(to.url), None, template, old.depth, old.variant)
-            if self.admission.is_elsewhere(
-                found, host_of(old.url), now
-            ):  # its owner crawls it, and delivers what it says
-                self._leave_address(visit, to, self.ends.end(visit, Outcome.MOVED, now, fetched), now)
-                return Verdict(Outcome.MOVED)
-            self.collection.rules.count(self.collection.rules.number(to.url))
-            page = self.collection.add_pages([found], now, [importance])[0]
-            self._count("crawlsched/pages/found")
-        self.book.moved(visit.page, page, now)
-        if self._planner.in_flight(page):
-            # The page itself is being visited now; that visit will show it.
+            found = FoundPage(to.url, name, host_of(to.url), None, template, old.depth)
+            if not self.admission.is_elsewhere(found, host_of(old.url), now):
+                self.collection.rules.count(self.collection.rules.number(to.url))
+                page = self.collection.add_pages([found], now, [importance])[0]
+                self._count("crawlsched/pages/found")
+        if page >= 0:
+            self.book.moved(visit.page, page, now)
+        if page < 0 or self._planner.in_flight(page):
+            # Another process, or the visit of the page itself that is under way, delivers what it says.
             self._leave_address(visit, to, self.ends.end(visit, Outcome.MOVED, now, fetched), now)
             return Verdict(Outcome.MOVED)
         return self._judged(visit, page, fetched, content, now)

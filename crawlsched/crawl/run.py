@@ -15,13 +15,13 @@ from crawlsched.planner import Planner
 
 __all__ = ["OnePass", "Starts"]
 
-# All pages are looked through no more often than that, seconds.
+# The least seconds between two searches through all pages.
 _LOOKED_THROUGH = 0.2
 _FORCED_AT_ONCE = 1_000
 
 
 class OnePass:
-    """Knows which pages were tried in this run, and whether any is left; `most` visits end the run before.
+    """Knows which pages were tried in this run, and whether any is left; it ends after `most` visits at the latest.
 
     The pages of a host that has failed for `patience` seconds are left to the next pass.
 
@@ -134,16 +134,15 @@ _LONGEST_WAIT = 60.0
 class Starts:
     """What goes first in a run: known pages wait for the `first` start requests, and for all that are no pages.
 
-    Until then all of these are start requests or come from them, such as a log-in.
+    Until then all requests are start requests or come from them, such as a log-in.
 
     Examples
     --------
     >>> starts = Starts(first=1)
     >>> starts.begin(now=0.0, bandwidth=1.0)
-    >>> starts.asked(page=7), starts.asked(page=8)
-    (True, False)
-    >>> starts.is_over
-    False
+    >>> starts.asked(page=7); starts.asked(page=8)
+    >>> starts.line, starts.is_over
+    (deque([7]), False)
     """
 
     def __init__(self, first: int) -> None:
@@ -159,15 +158,12 @@ class Starts:
         """The slots begin."""
         self._until = now + max(_LONGEST_WAIT, self._first / bandwidth)
 
-    def asked(self, page: int = -1) -> bool:
-        """start() made a request, for a page or for none (-1); return whether it goes first."""
+    def asked(self, page: int = -1) -> None:
+        """start() made a request, for a page or for none (-1); the first of them go first."""
         self._n += 1
-        if self.is_over or self._n > self._first:
-            return False
-        if page >= 0 and page not in self._pages:
+        if not self.is_over and self._n <= self._first and page >= 0 and page not in self._pages:
             self._pages.add(page)
             self.line.append(page)
-        return True
 
     def look(self, now: float, is_under_way: Callable[[int], bool], has_untracked: bool) -> bool:
         """Look whether all that goes first has ended; return whether the others may go now."""

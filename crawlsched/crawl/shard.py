@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,12 +34,6 @@ class Shard:
         self.learned: set[str] = set()
         #: Numbers of the commands that were begun, and are not written down as done yet.
         self.commands_under_way: set[int] = set()
-
-    def give(self, n_pages: int) -> range:
-        """Return the numbers of new pages."""
-        first = self.next_page
-        self.next_page += n_pages
-        return range(first, self.next_page)
 
 
 class Shards:
@@ -90,10 +84,6 @@ class Shards:
             new = [self.number_of(name) for name in self._hosts.names[known.size :]]
             known = self._of_host = np.concatenate([known, np.array(new, np.int32)])
         return known  # another thread may have put a shorter one in its place
-
-    def has(self, number: int) -> Callable[[int], bool]:
-        """Return a test whether a page is of a shard."""
-        return lambda page: self.number_of(self._hosts.names[self._pages.host.item(page)]) == number
 
     def hosts_of(self, number: int) -> list[int]:
         """Return the known hosts of a shard."""

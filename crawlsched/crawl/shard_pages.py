@@ -17,7 +17,6 @@ from crawlsched.crawl.shard import Shard
 from crawlsched.crawl.side_thread import give_memory_back
 from crawlsched.pages.marks import RECRAWL, RUN_ONLY
 from crawlsched.pages.page_index import PageIndex
-from crawlsched.pages.variants import variant_fingerprint
 from crawlsched.planner import Plan
 from crawlsched.store import Host, Source, Store
 from crawlsched.store.loading import sound_pages
@@ -32,9 +31,9 @@ Block = dict[str, NDArray[Any]]
 
 #: Pages that come into memory, or leave it, in one step while the crawl goes on.
 MOVED_AT_ONCE = 500
-# After this number of blocks the memory that reading has left over is given back: a byte a page, which matters when
-# most of it is in use.
-_BLOCKS_LEFT_OVER = 200
+# This number of blocks goes into the index together, since it is copied each time. Then the memory left over from
+# reading is given back: a byte a page, which matters when most of it is in use.
+_BLOCKS_TOGETHER = 100
 
 
 class StoredShard(NamedTuple):
@@ -46,14 +45,13 @@ class StoredShard(NamedTuple):
     further: list[tuple[int, int, *FurtherRow]]  # what several sources say of the same pages: page, source, and more
     sources: list[Source]
     hosts: list[Host]
-    variants: list[tuple[int, bytes]]
     undelivered: list[int]
     learned: list[str]
     plan: dict[str, Any] | None
 
 
 class ShardPages:
-    """Takes what a store keeps of a shard into a collection's memory, and out of it."""
+    """Takes the stored pages of a shard into a collection's memory, and out of it."""
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
@@ -79,7 +77,7 @@ class ShardPages:
         give_memory_back()
 
     def read(self, shard: Shard, *, at_once: int | None = None) -> StoredShard:
-        """Begin to read what a store keeps; with `at_once`, the size of a block, read all of it. Any thread may."""
+        """Begin to read a stored shard; with `at_once`, the size of a block, read all of it. Any thread may do so."""
         store, reader = shard.store, shard.store.reader
         if not self._collection.settings.keep_credentials:
             store.forgetting.rewrite_templates(without_credentials)
@@ -99,7 +97,6 @@ class ShardPages:
             reader.further_sources(),
             reader.sources(),
             reader.hosts(),
-            [(page, self._collection.request_fingerprint(url)) for page, url in reader.variants()],
             reader.undelivered(),
             reader.learned(),
             last_plan(store),
@@ -119,7 +116,7 @@ class ShardPages:
             self._take_host_in(host)
         shard.learned = set(stored.learned)
         self._shards.here[shard.number] = shard
-        shard.n_pages = len(self._index) if self._shards.n is None else self._shards.pages_of(shard.number).size
+        shard.n_pages = self._shards.pages_of(shard.number).size
         for number in self._shards.hosts_of(shard.number) if self._shards.n is not None else ():
             planner.frontier.release_host(number)
         undelivered = self._shards.rows_of(shard, stored.undelivered)
@@ -128,47 +125,32 @@ class ShardPages:
             planner.force(undelivered[undelivered >= 0], now)
 
     def _take_pages_in(self, stored: StoredShard, here: Mapping[int, int], now: float) -> Iterator[None]:
-        shard, planner, settings = stored.shard, self._planner, self._collection.settings
-        is_only = self._shards.n is None
-        blocks = self._load(stored, here, now)
-        n_before, n_others, asked = planner.clipped, 0, []
+        shard, planner = stored.shard, self._planner
+        n_before, n_others, asked = planner.clipped, 0, [np.empty(0, np.intp)]
+        waiting: list[tuple[NDArray[np.uint64], NDArray[np.intp]]] = []
 
-        def keys() -> Iterator[tuple[NDArray[np.uint64], NDArray[np.integer]]]:
-            nonlocal n_others
-            for number, block in enumerate(blocks, 1):
-                n_others += int(np.count_nonzero(block["other_fingerprinter"]))
-                rows = block["row"]
-                if (marks := planner.pages.marks[rows]).any():
-                    planner.pages.marks[rows] = marks = marks & ~np.uint16(RUN_ONLY)
-                    asked.append(rows[marks & RECRAWL != 0])
-                yield PageIndex.keys(self._request_fingerprints(shard, block)), rows
-                if number % _BLOCKS_LEFT_OVER == 0:
-                    give_memory_back()
+        def put() -> None:
+            keys, rows = (np.concatenate(columns) for columns in zip(*waiting, strict=True))
+            waiting.clear()
+            self._put(shard, keys, rows)
+            give_memory_back()
 
-        if is_only:
-            found = keys()
-            found = self._without_the_same(shard, found) if settings.ignore_parameters else found
-            self._index.load(found)
-            self._collection.rules.n = len(self._index)
-        else:
-            # Nothing is sent before it is here.
-            parts = []
-            for found_keys, found_rows in keys():
-                for host in np.unique(planner.pages.host[found_rows]).tolist():
+        for number, block in enumerate(self._load(stored, here, now), 1):
+            rows = block["row"]
+            n_others += int(np.count_nonzero(block["other_fingerprinter"]))
+            planner.pages.marks[rows] = marks = planner.pages.marks[rows] & ~np.uint16(RUN_ONLY)
+            asked.append(rows[marks & RECRAWL != 0])
+            waiting.append((PageIndex.keys(self._request_fingerprints(shard, block)), rows))
+            if self._shards.n is not None:  # nothing is sent before the shard is here
+                for host in np.unique(planner.pages.host[rows]).tolist():
                     planner.frontier.rest_host(host, np.inf)
-                parts.append((found_keys, found_rows))
-                yield
-            for part_keys, part_rows in self._without_the_same(shard, parts) if settings.ignore_parameters else parts:
-                self._index.add_many(part_keys, part_rows)
-                self._collection.rules.n += part_rows.size
-                yield
-        variants = self._shards.rows_of(shard, [number for number, _ in stored.variants]).tolist()
-        self._collection.variants.load(
-            (row, name) for row, (_, name) in zip(variants, stored.variants, strict=True) if row >= 0
-        )
+            if number % _BLOCKS_TOGETHER == 0 and not self._collection.settings.ignore_parameters:
+                put()
+            yield
+        if waiting:
+            put()
         yield from self._collection.rules.count_known(shard.store)
-        if asked:
-            planner.force(np.concatenate(asked), now)
+        planner.force(np.concatenate(asked), now)
         if n_others:
             logger.warning(
                 "%d pages were found with another REQUEST_FINGERPRINTER_CLASS, or other CRAWLSCHED_IGNORE_PARAMETERS; "
@@ -180,18 +162,17 @@ class ShardPages:
 
     def _load(self, stored: StoredShard, here: Mapping[int, int], now: float) -> Iterator[Block]:
         """Load pages into the planner in blocks, and yield each with the ``row`` of each page in memory."""
-        planner, numbers, is_only = self._planner, self._collection.numbers, self._shards.n is None
+        planner, numbers = self._planner, self._collection.numbers
         # Room for all at once, and blocks that are small beside it: growing takes as much memory again for a moment.
         n_pages = planner.pages.n + stored.n_pages
         planner.reserve(n_pages)
         numbers.reserve(n_pages)
-        parts, n_unlearned = [np.empty(0, np.intp)], 0
+        n_unlearned = 0
         for block in stored.blocks:
             rows = block["row"] = self._rows_for(block["page"].size, now)
             block["source"] = _here(block["source"], here)
             planner.load({**block, "page": rows}, block["log_likelihood"], now)
             numbers.put(rows, block["page"])
-            parts.append(rows)
             if planner.learned is not None:
                 n_unlearned += int(np.count_nonzero((block["n_crawls"] > 0) & ~block["has_estimator_state"]))
             yield block
@@ -200,9 +181,8 @@ class ShardPages:
                 "%d pages are new to this CRAWLSCHED_ESTIMATOR; `crawlsched db refit` teaches it their kept visits.",
                 n_unlearned,
             )
-        pages = np.array([page for page, *_ in stored.further], np.int64)
-        among = None if is_only else np.concatenate(parts)
-        known = zip(numbers.rows(pages, among).tolist(), stored.further, strict=True)
+        pages = self._shards.rows_of(stored.shard, [page for page, *_ in stored.further])
+        known = zip(pages.tolist(), stored.further, strict=True)
         further = [(row, here[of], *rest) for row, (_, of, *rest) in known if row >= 0 and of in here]
         planner.load_further(further, now)
 
@@ -229,7 +209,7 @@ class ShardPages:
             self._hosts.failed_before(number, failing["since"], self._collection.settings.error_interval)
 
     def leave(self, number: int) -> Iterator[None]:
-        """Let a shard go; what is not handed over by now is dropped. Its pages are taken out of memory step by step."""
+        """Let a shard go, and drop rows that are not handed over; its pages are taken out of memory step by step."""
         shard = self._shards.here.pop(number)
         self._collection.left_out.append(self._collection.unsaved.leave(number))
         hosts, now = self._shards.hosts_of(number), self._planner.now
@@ -249,24 +229,19 @@ class ShardPages:
             self._planner.frontier.release_host(host)
         self._left_rows.append((now, pages))
 
-    def _without_the_same(
-        self, shard: Shard, blocks: Iterable[tuple[NDArray[np.uint64], NDArray[np.integer]]]
-    ) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.integer]]]:
-        """Of pages that differ only in ignored parameters, keep the first found, and delete the others."""
-        found = list(blocks)
-        if not found:
-            return
-        keys, pages = (np.concatenate(columns) for columns in zip(*found, strict=True))
-        _, first = np.unique(keys, return_index=True)
-        same = np.delete(pages, first)
-        if same.size:
-            self._planner.remove(same)
-            logger.warning("%d pages differ from others by CRAWLSCHED_IGNORE_PARAMETERS only: they go.", same.size)
-            numbers = self._collection.numbers.of(same)
-            self._collection.aside.run("deleting what is the same page", lambda: shard.store.forgetting.delete(numbers))
-        for start in range(0, first.size, ROWS_AT_ONCE):
-            some = first[start : start + ROWS_AT_ONCE]
-            yield keys[some], pages[some]
+    def _put(self, shard: Shard, keys: NDArray[np.uint64], pages: NDArray[np.intp]) -> None:
+        """Put pages into the index; those that differ from others in ignored parameters only are deleted instead."""
+        if self._collection.settings.ignore_parameters:
+            _, first = np.unique(keys, return_index=True)
+            same = np.delete(pages, first)
+            keys, pages = keys[first], pages[first]
+            if same.size:
+                self._planner.remove(same)
+                logger.warning("%d pages differ from others by CRAWLSCHED_IGNORE_PARAMETERS only: they go.", same.size)
+                numbers, delete = self._collection.numbers.of(same), shard.store.forgetting.delete
+                self._collection.aside.run("deleting what is the same page", lambda: delete(numbers))
+        self._index.add_many(keys, pages)
+        self._collection.rules.n += pages.size
 
     def _plan_of(self, stored: StoredShard) -> Plan | None:
         if stored.plan is None:
@@ -286,8 +261,7 @@ class ShardPages:
             names, found = names.copy(), shard.store.reader.facts(block["page"][others])
             for at, facts in zip(np.flatnonzero(others).tolist(), found, strict=True):
                 if facts is not None:
-                    name = variant_fingerprint(self._collection.request_fingerprint(facts.url), facts.variant)
-                    names[at] = np.frombuffer(name, np.uint8)
+                    names[at] = np.frombuffer(self._collection.request_fingerprint(facts.url), np.uint8)
         return names
 
 

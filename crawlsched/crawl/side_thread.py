@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 #: Seconds of long work between two looks at the slots, and of rest after it.
 SLICE = 0.002
-#: Things that one step of it works off: of 50 microseconds each, they are done within a millisecond.
+#: Things that one step works off: each takes 50 microseconds, so a step takes a millisecond at most.
 STEP = 16
 
 _T = TypeVar("_T")
@@ -32,13 +32,12 @@ class Aside:
     """Runs functions in one other thread, one after the other.
 
     `then` is called when the crawling thread calls `collect`: only the crawling thread touches the arrays, without a
-    lock. What fails is the guard's to tell.
+    lock. The guard reports failures.
 
     Examples
     --------
     >>> aside = Aside(Guard(lambda name: None, clock=lambda: 0.0))
     >>> aside.run("adding", lambda: 1 + 1, then=print)
-    True
     >>> aside.close()
     2
     True
@@ -47,24 +46,25 @@ class Aside:
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
-        self._running: dict[str, tuple[Future[Any], Callable[[Any], None] | None]] = {}
+        self._running: deque[tuple[str, Future[Any], Callable[[Any], None] | None]] = deque()
         # A daemon: a function that hangs (a database that does not answer) does not keep the process from ending.
         self._thread = threading.Thread(target=self._work, name="crawlsched-aside", daemon=True)
         self._thread.start()
 
-    def run(self, name: str, function: Callable[[], _T], then: Callable[[_T], None] | None = None) -> bool:
-        """Run a function in the other thread; do nothing and return False while one of this name is under way."""
-        if name in self._running:
-            return False
+    def run(self, name: str, function: Callable[[], _T], then: Callable[[_T], None] | None = None) -> None:
+        """Run a function in the other thread, after all that were asked for before."""
         future: Future[_T] = Future()
-        self._running[name] = (future, then)
+        self._running.append((name, future, then))
         self._jobs.put((future, function))
-        return True
+
+    def is_busy_with(self, name: str) -> bool:
+        """Whether a function of this name is under way, so that a timer need not ask for it a second time."""
+        return any(running == name for running, *_ in self._running)
 
     def collect(self) -> None:
         """Do what follows for every function that has ended."""
-        for name in [name for name, (future, _) in self._running.items() if future.done()]:
-            future, then = self._running.pop(name)
+        while self._running and self._running[0][1].done():
+            name, future, then = self._running.popleft()
             self._guard.run(name, partial(_follow, future, then))
 
     def close(self, timeout: float | None = None) -> bool:

@@ -1,4 +1,4 @@
-"""What a source has proved to be worth: one figure with its counts, shown alike everywhere, and its dates."""
+"""The quality of a source: one figure with its counts, which is the same wherever it is shown, and its dates."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = [
     "tallied",
 ]
 
-#: The newest visits of a store from which quality is fitted: the same number wherever it is shown.
+#: Quality is fitted from this number of a store's newest visits, wherever it is shown.
 VISITS = 20_000
 # An interval of this width means that a share is not known.
 _NEARLY_ALL = 0.8
@@ -107,12 +107,13 @@ _REMEMBERED = 100
 def tallied(quality: dict[str, Any], read: SourceRead, now: float) -> dict[str, Any]:
     """Return a source's tallies with one more reading.
 
-    ``late`` has the seconds from dates stated to their reading; one that many pages of a reading share counts once.
+    ``late`` has the seconds from each stated date to its reading; a date that many pages of a reading share counts
+    once.
     """
     # Below zero are marks of texts that are no dates.
     stated = np.array([np.nan if date is None or date < 0.0 else date for date in read.lastmod])
     stated = stated[read.announced] if stated.size else stated
-    # A date without a time of day does not tell when in that day the page changed.
+    # A date without a time of day does not say when in that day the page changed.
     dates = np.unique(stated[(stated % DAY != 0) & (stated <= now)])
     return {
         **quality,

@@ -5,17 +5,15 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from hashlib import blake2b
-from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crawlsched.change_signals import (
+    Limits,
     Problem,
     SitemapDocument,
     announces,
@@ -26,9 +24,11 @@ from crawlsched.change_signals import (
     text_mark,
 )
 from crawlsched.change_signals.problems import MAX_EXAMPLE
-from crawlsched.crawl.collection import FoundPage
+from crawlsched.crawl.collection import Collection, FoundPage
 from crawlsched.crawl.fingerprints import without_parameters
+from crawlsched.crawl.shard import Shard
 from crawlsched.crawl.side_thread import SLICE, STEP
+from crawlsched.exceptions import StoreError
 from crawlsched.slot_clock import DAY
 from crawlsched.store import Source, host_of
 from crawlsched.store.rows import ROWS_AT_ONCE
@@ -39,10 +39,6 @@ __all__ = [
     "read_source",
 ]
 
-#: The request fingerprint of a URL, and its pages.
-KnownAs = Callable[[str], tuple[bytes, Sequence[int]]]
-#: Reads from the database the last announcements of pages by a source.
-AnnouncedBefore = Callable[[NDArray[np.intp], int], tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]
 # An entry: its URL, its date in POSIX seconds, whether that names a time of day, and its text.
 _Entry = tuple[str, float | None, str | None, str | None]
 _NO_PAGES: NDArray[np.intp] = np.empty(0, np.intp)
@@ -50,9 +46,9 @@ _NO_PAGES: NDArray[np.intp] = np.empty(0, np.intp)
 
 @dataclass(slots=True)
 class SourceRead:
-    """What a source says."""
+    """The content of a source."""
 
-    digest: bytes  # of the body: the same bytes say the same
+    digest: bytes  # of the body: the same bytes have the same content
     document: SitemapDocument
     pages: NDArray[np.intp] = field(default_factory=lambda: _NO_PAGES)  # known pages that it names
     # Which of them it announces a change of: their lastmod differs from the stored one.
@@ -65,38 +61,46 @@ class SourceRead:
     unknown: list[tuple[FoundPage, float | None]] = field(default_factory=list)
 
 
-def read_source(
-    source: Source,
-    url: str,
-    body: bytes,
-    *,
-    known_as: KnownAs,
-    announced_before: AnnouncedBefore,
-    ancestors: Sequence[str] = (),
-    hosts: Collection[str] = (),
-) -> SourceRead:
-    """Read a sitemap, an index of sitemaps, or a robots.txt; change nothing.
+def read_source(collection: Collection, number: int, url: str, body: bytes) -> SourceRead:
+    """Read a sitemap, an index of sitemaps, or a robots.txt, in whatever thread; change nothing.
 
-    An index that lists any of its `ancestors` is a loop. The document may also list pages of `hosts`, whose robots.txt
-    files name it. `known_as` gives the request fingerprint of a URL and its pages, and `announced_before` what a
-    source last stated of pages (`Reader.announcements_for`). The crawling thread may add pages meanwhile, so it checks
-    again before it adds an unknown entry.
+    The crawling thread may add pages meanwhile, so it checks again before it adds an unknown entry.
     """
-    digest = blake2b(body, digest_size=16).digest()
+    source, digest = collection.sources[number], blake2b(body, digest_size=16).digest()
     if digest == source.fingerprint:
         return SourceRead(digest, SitemapDocument(url, "unknown"))
     if source.kind == "robots":
         document = read_robots(body, url)
     else:
-        document = read_sitemap(body, url, hosts=hosts, ancestors=tuple(ancestors))
+        above = _above(collection, source)
+        # Hosts whose robots.txt names it, so that it may list their pages; its own host is always among them.
+        hosts = {host for one in (source, *above) for host in (one.host, *one.hosts)}
+        document = read_sitemap(body, url, hosts=hosts, ancestors=tuple(index.url for index in above))
+    shard = collection.shards.of_name(source.host)
+    if shard is None:
+        raise StoreError("The shard of a sitemap that is being read is another process's by now.")
     read = SourceRead(digest, document)
-    known = _look_up(read, known_as)
-    _compare(read, known, source, announced_before)
+    _compare(read, _look_up(read, collection, shard), collection, shard, number)
     return read
 
 
-def _look_up(read: SourceRead, known_as: KnownAs) -> list[_Entry]:
-    """Note which entries are of known pages and which of unknown ones; return those of the known pages."""
+def _above(collection: Collection, source: Source) -> list[Source]:
+    above: list[Source] = []
+    # Parents that form a cycle in the store are followed up to the limit for nested indexes.
+    while source.parent is not None and len(above) <= Limits().max_index_depth:
+        source = collection.sources[source.parent]
+        above.append(source)
+    return above
+
+
+def _look_up(read: SourceRead, collection: Collection, shard: Shard) -> list[_Entry]:
+    """Note which entries are of known pages of a shard and which of unknown ones; return those of the known pages."""
+
+    def known_as(url: str) -> tuple[bytes, int]:
+        name = collection.request_fingerprint(url)
+        page = collection.index.page(name)
+        return name, page if page >= 0 and collection.shards.of_page(page) is shard else -1
+
     # Two spellings of one URL are one page, and the later date counts, as for two entries with one spelling.
     known: dict[int, _Entry] = {}
     unknown: dict[bytes, _Entry] = {}
@@ -108,15 +112,15 @@ def _look_up(read: SourceRead, known_as: KnownAs) -> list[_Entry]:
         if number % STEP == 0:  # in favour of the slot clock
             time.sleep(SLICE)
         try:
-            name, pages = known_as(url)
-            if not pages and (plain := without_tracking(url)) != url:
-                entry, (name, pages) = (plain, *entry[1:]), known_as(plain)
+            name, page = known_as(url)
+            if page < 0 and (plain := without_tracking(url)) != url:
+                entry, (name, page) = (plain, *entry[1:]), known_as(plain)
         except ValueError:  # Scrapy or the project's own fingerprinter can make no request of it
             refused.append(url)
             continue
-        for page in pages:
+        if page >= 0:
             known[page] = _later(known.get(page), entry)
-        if not pages:
+        else:
             unknown[name] = _later(unknown.get(name), entry)
     if refused:
         read.document.problems.append(Problem("bad-url", len(refused), refused[0][:MAX_EXAMPLE]))
@@ -127,19 +131,20 @@ def _look_up(read: SourceRead, known_as: KnownAs) -> list[_Entry]:
 
 
 def _later(before: _Entry | None, entry: _Entry) -> _Entry:
-    """Return that of a page's two entries with the later date; the first where that is open."""
+    """Return the one of a page's two entries that has the later date; the first if that is not known."""
     if before is None:
         return entry
     return entry if entry[1] is not None and (before[1] is None or entry[1] > before[1]) else before
 
 
-def _compare(read: SourceRead, entries: list[_Entry], source: Source, announced_before: AnnouncedBefore) -> None:
+def _compare(read: SourceRead, entries: list[_Entry], collection: Collection, shard: Shard, source: int) -> None:
     """Find the announcements (by `change_signals.announces`), and the dates to store."""
     stored: list[float | None] = []
     counts = np.zeros(len(entries), np.int64)
+    number, announced_before = shard.source_numbers.get(source, -1), shard.store.reader.announcements_for
     for start in range(0, len(entries), ROWS_AT_ONCE):
         part = slice(start, start + ROWS_AT_ONCE)
-        seen, before, counts[part] = announced_before(read.pages[part], source.source)
+        seen, before, counts[part] = announced_before(collection.numbers.of(read.pages[part]), number)
         found = zip(seen.tolist(), before.tolist(), strict=True)
         stored += [lastmod if is_seen and not math.isnan(lastmod) else None for is_seen, lastmod in found]
     both = list(zip(stored, entries, strict=True))
@@ -175,39 +180,29 @@ def without_tracking(url: str) -> str:
 
 
 _BEGIN = 32_768
-_LINK = re.compile(rb"<(?:link|base)\b[^>]{0,2000}>", re.IGNORECASE)
-_NAMES = re.compile(rb"alternate|sitemap|^<base", re.IGNORECASE)
+_END_OF_HEAD = re.compile(rb"</head|<body", re.IGNORECASE)
 _FEEDS = ("application/rss+xml", "application/atom+xml", "application/feed+json")
 
 
 def linked_sources(body: bytes, url: str) -> list[str]:
-    """Return the first feed and the sitemaps that a page links to in its first 32 KB, on its own site.
+    """Return the first feed and the sitemaps that a page links to in its head, within its first 32 KB, on its own site.
 
     >>> head = b"<link rel='alternate' type='application/rss+xml' href='/feed'><link rel=sitemap href=/map.xml>"
     >>> linked_sources(b"<html><head>" + head, "https://a.example/1")
     ['https://a.example/feed', 'https://a.example/map.xml']
     """
-    begin = body[:_BEGIN]
-    lowered = begin.lower()
+    head = _END_OF_HEAD.split(body[:_BEGIN], maxsplit=1)[0]
+    lowered = head.lower()
     if b"alternate" not in lowered and b"sitemap" not in lowered:
         return []
-    first, *others = begin.split(b"<!--")
-    shown = b"".join([first, *(other.partition(b"-->")[2] for other in others)])
-    base, feeds, sitemaps = _named(b"".join(link for link in _LINK.findall(shown) if _NAMES.search(link)))
-    return _of_the_site(feeds, base, url)[:1] + _of_the_site(sitemaps, base, url)
-
-
-@lru_cache(maxsize=256)  # pages of a site have the same links
-def _named(links: bytes) -> tuple[str, list[str], list[str]]:
-    """Return the base URL of a page, and the links to its feeds and sitemaps, as written there."""
     from lxml import etree, html  # here: most pages name none
 
+    try:
+        document = html.document_fromstring(head)
+    except (etree.LxmlError, ValueError):
+        return []
     feeds: list[str] = []
     sitemaps: list[str] = []
-    try:
-        document = html.fromstring(b"<html>" + links)
-    except (etree.LxmlError, ValueError):
-        return "", feeds, sitemaps
     base = next((base for element in document.iter("base") if (base := element.get("href", ""))), "")
     for link in document.iter("link"):
         relations = link.get("rel", "").lower().split()
@@ -216,7 +211,7 @@ def _named(links: bytes) -> tuple[str, list[str], list[str]]:
             feeds.append(link.get("href", ""))
         elif "sitemap" in relations:
             sitemaps.append(link.get("href", ""))
-    return base, feeds, sitemaps
+    return _of_the_site(feeds, base, url)[:1] + _of_the_site(sitemaps, base, url)
 
 
 def _of_the_site(references: list[str], base: str, url: str) -> list[str]:

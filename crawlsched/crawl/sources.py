@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import heapq
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import inf
 
 from crawlsched.change_signals import Limits, canonical
+from crawlsched.frontier.queues import PriorityQueue
 from crawlsched.slot_clock import DAY
 from crawlsched.store import Source
 
@@ -36,37 +36,25 @@ class Sources:
     """
 
     def __init__(self, interval: float, most_of_a_host: int = Limits().max_children, *, once: bool = False) -> None:
-        self._interval = interval
+        self.interval = interval  # seconds between two polls of a source that has news, at the most
         self._once = once  # in this run: the next one goes on
         # As many as one index may list; with three levels of indexes there is no bound otherwise.
         self._most_of_a_host = most_of_a_host
         self._n_of_host: Counter[str] = Counter()
-        self._n_named_by_pages: Counter[str] = Counter()
+        self.n_named_by_pages: Counter[str] = Counter()  # by host
         self._polls_per_second = 0.0
         self._rows: dict[int, Source] = {}
-        # With those that another process has by now: a source that comes back gets its old number.
+        # Sources that another process has by now stay here, too: a source that comes back gets its old number.
         self._numbers: dict[tuple[str, str], int] = {}
-        # A heap. An entry that no longer agrees with its source, which was polled sooner, is passed over.
-        self._polls: list[tuple[float, int]] = []
+        self._polls: PriorityQueue[int] = PriorityQueue()  # by the time of their next polls
         # By host, both in order. In dictionaries no source waits twice. A host that may not be asked delays only
         # its own sources, however many sitemaps its index lists.
         self._due: dict[str, dict[int, None]] = {}
 
-    @property
-    def interval(self) -> float:
-        """Seconds between two polls of a source that has news, at the most."""
-        return self._interval
-
     def named_by_page(self, number: int) -> Source:
         """Note that a page named a source; return the new row."""
-        self._count(self[number], -1)
-        source = self.describe(number, quality={**self[number].quality, "named_by": "page"})
-        self._count(source, 1)
-        return source
-
-    def n_named_by_pages(self, host: str) -> int:
-        """How many sources of a host were named by pages."""
-        return self._n_named_by_pages[host]
+        self.n_named_by_pages[self[number].host] += 1
+        return self.describe(number, quality={**self[number].quality, "named_by": "page"})
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -102,15 +90,14 @@ class Sources:
                 self.describe(number, parent=numbers.get(source.parent))
             if source.kind in POLLED_KINDS:
                 at = source.next_poll_at or 0.0
-                self._wait_until(at if at == _NEVER else min(at, now + max(self._interval, DAY)), number)
+                self._wait_until(at if at == _NEVER else min(at, now + max(self.interval, DAY)), number)
         return numbers
 
     def drop(self, numbers: Iterable[int]) -> None:
         """Sources are another process's from now on. O(those)."""
         for number in numbers:
             self._take_out_of_line(number)
-            source = self._rows.pop(number)
-            self._count(source, -1)
+            self._count(self._rows.pop(number), -1)
 
     def add(
         self, kind: str, url: str, host: str, now: float, parent: int | None = None, named_by: str | None = None
@@ -148,18 +135,14 @@ class Sources:
         """Poll a source no more, nor those that it lists, until it is added again; return the new rows. O(sources)."""
         listed = [row.source for row in self if row.parent == number and row.next_poll_at != _NEVER]
         self._take_out_of_line(number)
-        self._count(self[number], -1)
-        quality = {name: value for name, value in self[number].quality.items() if name != "polls_per_second"}
-        left = self.describe(
-            number, next_poll_at=_NEVER, fingerprint=None, etag=None, last_modified=None, quality=quality
-        )
-        self._count(left, 1)
+        left = self.describe(number, next_poll_at=_NEVER, fingerprint=None, etag=None, last_modified=None)
         return [left, *(row for child in listed for row in self.leave(child))]
 
     def poll(self, number: int) -> None:
         """Put one source in line for a slot now, if it can be polled; O(1)."""
         if self[number].kind in POLLED_KINDS and self[number].next_poll_at != _NEVER:
             self.describe(number, next_poll_at=None)
+            self._polls.discard(number)
             self._line_up(number)
 
     def next_due(self, now: float, may_go: Callable[[Source], bool]) -> int | None:
@@ -190,11 +173,11 @@ class Sources:
         It comes twice as soon after news, if all sources together take less than their share, and half as soon without
         any. None says that the poll has failed.
         """
-        source, most, usual = self[number], _SHARE * bandwidth, 1.0 / self._interval
+        source, most, usual = self[number], _SHARE * bandwidth, 1.0 / self.interval
         if source.next_poll_at == _NEVER:  # left while it was asked
             return self.describe(number, polled_at=now)
         if (rate := source.quality.get("polls_per_second")) is None:
-            # A sitemap whose index states dates is polled when that date is another one.
+            # A sitemap with a date in its index is polled when that date changes.
             rate = max(most / self._n_of_host.total(), usual) if source.listed_lastmod is None else 0.0
         else:
             rate *= 2 if has_news and self._polls_per_second < most else 0.5
@@ -207,7 +190,7 @@ class Sources:
         changed = self.describe(number, polled_at=now, next_poll_at=now + 1 / rate, quality=quality, **changes)
         self._count(changed, 1)
         if not self._once:
-            self._wait_until(now + 1 / rate, number)
+            self._polls.put(number, now + 1 / rate)
         return changed
 
     def describe(self, number: int, **changes: object) -> Source:
@@ -216,35 +199,28 @@ class Sources:
         return changed
 
     def _line_up_due(self, now: float) -> None:
-        while self._polls and self._polls[0][0] <= now:
-            at, number = heapq.heappop(self._polls)
-            if self._is_planned(at, number):
-                self._line_up(number)
+        while (number := self._polls.first()) is not None and self._polls.at[number] <= now:
+            self._polls.discard(number)
+            self._line_up(number)
 
     def _line_up(self, number: int) -> None:
         self._due.setdefault(self[number].host, {})[number] = None
 
     def _take_out_of_line(self, number: int) -> None:
+        self._polls.discard(number)
         waiting = self._due.get(self[number].host, {})
         waiting.pop(number, None)
         if not waiting:
             self._due.pop(self[number].host, None)
 
-    def _is_planned(self, at: float, number: int) -> bool:
-        return number in self._rows and self._rows[number].next_poll_at == at
-
     def _wait_until(self, at: float, number: int) -> None:
-        if self[number].next_poll_at != at:
-            self.describe(number, next_poll_at=at)
-        heapq.heappush(self._polls, (at, number))
-        if len(self._polls) > 2 * len(self._numbers) + 64:
-            self._polls = [entry for entry in self._polls if self._is_planned(*entry)]
-            heapq.heapify(self._polls)
+        self.describe(number, next_poll_at=at)
+        self._polls.put(number, at)
 
     def _count(self, source: Source, by: int) -> None:
         if source.kind in POLLED_KINDS:
             self._n_of_host[source.host] += by
-            self._n_named_by_pages[source.host] += by * (source.quality.get("named_by") == "page")
+            self.n_named_by_pages[source.host] += by * (source.quality.get("named_by") == "page")
             self._polls_per_second += by * source.quality.get("polls_per_second", 0.0)
 
     def _put(self, source: Source) -> None:

@@ -2,72 +2,52 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
-from urllib.parse import urlsplit
+from typing import Any, NamedTuple, Self
 
 from crawlsched.change_signals import Hubs, is_web_url
-from crawlsched.crawl.private_addresses import is_private
 from crawlsched.slot_clock import DAY
-from crawlsched.store import Source
 
-__all__ = ["Subscription", "discovered", "is_reachable_hub", "kept", "subscription_of"]
+__all__ = ["Subscription"]
 
 
-@dataclass(frozen=True, slots=True)
-class Subscription:
-    """What a feed says of its notices, and when its hub was asked for them.
+class Subscription(NamedTuple):
+    """The hub and the name that a feed states, and when the hub was asked for notices; kept with a source's facts.
 
     Examples
     --------
     >>> subscription = Subscription("https://hub.example/", "https://a.example/feed", asked_at=1000.0)
     >>> subscription.is_due(2000.0), subscription.is_due(1000.0 + DAY)
     (False, True)
+    >>> Subscription.of(subscription.kept({"announced": 5})) == subscription
+    True
     """
 
     hub: str | None = None  # the hub that the feed names; None if it names none
     topic: str | None = None  # what the feed calls itself
     asked_at: float = 0.0  # when the hub was asked last, POSIX seconds
 
+    @classmethod
+    def of(cls, quality: dict[str, Any]) -> Self:
+        """Return the subscription among the stored facts of a source."""
+        return cls(**quality.get("hub", {}))
+
+    def kept(self, quality: dict[str, Any]) -> dict[str, Any]:
+        """Return the facts of a source with the subscription among them."""
+        return {**quality, "hub": self._asdict()}
+
     def is_due(self, now: float) -> bool:
         """Whether to ask the hub now: once a day, which renews what it has granted."""
         return self.hub is not None and now >= self.asked_at + DAY
 
+    def after(self, hubs: Hubs, url: str) -> Self:
+        """Return the subscription after its feed was read: another hub or name is another subscription.
 
-def subscription_of(source: Source) -> Subscription:
-    """Return the subscription to a source; it is kept with what is known of the source."""
-    return Subscription(**source.quality.get("hub", {}))
+        Whether the hub's address is private is judged when it is asked.
 
-
-def kept(quality: dict[str, Any], subscription: Subscription) -> dict[str, Any]:
-    """Return the stored facts of a source, with its subscription."""
-    return {**quality, "hub": asdict(subscription)}
-
-
-def discovered(quality: dict[str, Any], hubs: Hubs, url: str) -> dict[str, Any]:
-    """Return the stored facts of a source after it was read, with its hub, if it names one.
-
-    >>> hubs = Hubs(["http://127.0.0.1/hub", "https://hub.example/"], None)
-    >>> discovered({}, hubs, "https://a.example/feed")["hub"]["hub"]
-    'https://hub.example/'
-    """
-    before = Subscription(**quality.get("hub", {}))
-    hub = next((hub for hub in hubs.url if is_reachable_hub(hub, url)), None)
-    topic = hubs.topic or url
-    if (before.hub, before.topic) == (hub, topic) or (hub is None and before.hub is None):
-        return quality
-    # Another hub or another name is another subscription; the old one ends with its lease.
-    return kept(quality, Subscription(hub, topic))
-
-
-def is_reachable_hub(hub: str, feed: str) -> bool:
-    """Return whether a hub may be asked: a feed's author cannot send the crawl into its own network.
-
-    A hub on a private machine is accepted only for a feed on one, too.
-    """
-    return is_web_url(hub) and (not _is_private(hub) or _is_private(feed))
-
-
-def _is_private(url: str) -> bool:
-    host = (urlsplit(url).hostname or "").rstrip(".")
-    return is_private(host) or host.endswith((".local", ".internal")) or not set(".:") & set(host)
+        >>> Subscription().after(Hubs(["ftp://hub.example/", "https://hub.example/"], None), "https://a.example/feed")
+        Subscription(hub='https://hub.example/', topic='https://a.example/feed', asked_at=0.0)
+        """
+        hub = next(filter(is_web_url, hubs.url), None)
+        topic = hubs.topic or url
+        is_same = (self.hub, self.topic) == (hub, topic) or (hub is None and self.hub is None)
+        return self if is_same else type(self)(hub, topic)

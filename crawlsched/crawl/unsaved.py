@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crawlsched.change_signals import FurtherRow
 from crawlsched.crawl.page_numbers import PageNumbers
 from crawlsched.crawl.shard import Shard, Shards
 from crawlsched.crawl.sources import POLLED_KINDS, Sources
+from crawlsched.planner import Planner, readable
 from crawlsched.store import (
     Batch,
     ChangeRow,
-    NewPage,
     ObservationRow,
     Source,
-    Store,
 )
 
 __all__ = ["Unsaved"]
@@ -28,10 +26,9 @@ __all__ = ["Unsaved"]
 class Unsaved:
     """Collects what has to be written; gives it away as one batch."""
 
-    def __init__(self, shards: Shards, numbers: PageNumbers, sources: Sources, grid: str, estimator: str = "") -> None:
+    def __init__(self, shards: Shards, numbers: PageNumbers, sources: Sources, planner: Planner) -> None:
         self.number = 1
-        self._shards, self._numbers, self._sources = shards, numbers, sources
-        self._grid, self._estimator = grid, estimator
+        self._shards, self._numbers, self._sources, self._planner = shards, numbers, sources, planner
         self._begin()
 
     def _begin(self) -> None:
@@ -47,7 +44,7 @@ class Unsaved:
         self.since = now if self.since is None else self.since
         batch = self._batches.get(shard.number)
         if batch is None:
-            batch = self._batches[shard.number] = Batch(grid=self._grid, estimator=self._estimator)
+            batch = self._batches[shard.number] = Batch(grid=self._planner.grid, estimator=self._planner.estimator)
         batch.since = now if batch.since is None else batch.since
         return batch
 
@@ -56,7 +53,7 @@ class Unsaved:
         return self._of(self._shards.of_page(page), now), self._numbers.item(page)
 
     def __len__(self) -> int:
-        """How many rows wait to be written, about."""
+        """About how many rows wait to be written."""
         rows = (len(batch.announcements) + len(batch.observations) for batch in self._batches.values())
         return len(self._pages) + sum(rows)
 
@@ -74,22 +71,8 @@ class Unsaved:
         for page in pages.tolist():
             self.page(page, now)
 
-    def new_page(self, page: int, new: NewPage, template_data: Mapping[str, Any] | None, now: float) -> None:
-        """A page was found."""
-        batch, number = self.of_page(page, now)
-        batch.new_pages[number] = new
-        if new.template is not None and template_data is not None:
-            batch.templates[new.template] = template_data
-        self.page(page, now)
-
-    def template(self, page: int, digest: bytes | None, data: Mapping[str, Any] | None, now: float) -> None:
-        """The page's request is another one."""
-        self.content(page, now, template=digest)
-        if digest is not None and data is not None:
-            self.of_page(page, now)[0].templates[digest] = data
-
     def content(self, page: int, now: float, **changes: Any) -> None:
-        """What is known of the page has changed, by columns of `page_content`."""
+        """Some of the page's columns in `page_content` have changed."""
         batch, number = self.of_page(page, now)
         batch.contents[number] = {**batch.contents.get(number, {}), **changes}
 
@@ -160,7 +143,7 @@ class Unsaved:
     # -- what else there is
 
     def of_shard(self, number: int, now: float) -> Batch:
-        """Return the batch of a shard; where it is not here, one that nobody writes."""
+        """Return the batch of a shard; if the shard is not here, a batch that nobody writes."""
         return self._of(self._shards.here.get(number), now)
 
     def forget(self, pages: NDArray[np.integer]) -> None:
@@ -177,47 +160,34 @@ class Unsaved:
             for key in [key for key in batch.announcements if key[0] in gone]:
                 del batch.announcements[key]
 
-    def take(
-        self,
-        columns: Callable[[NDArray[np.intp]], dict[str, Any]],
-        further: Callable[[NDArray[np.intp]], dict[tuple[int, int], FurtherRow]],
-    ) -> list[tuple[Store, Batch]]:
-        """Return what has been collected as a batch, and begin the next; None if there is nothing."""
+    def hand_over(self, submit: Callable[..., None], now: float) -> None:
+        """Hand over what has been collected, and begin the next batch; after a failure all is handed over again."""
         pages = np.fromiter(self._pages, np.intp, len(self._pages))
         shards = self._shards.numbers_of(pages)
         for shard in self._shards:
-            if (mine := shards == shard.number).any():
-                self._put_columns(shard, pages[mine], columns, further)
+            if not (shards == shard.number).any():
+                continue
+            mine, batch = pages[shards == shard.number], self._of(shard, now)
+            found = {**self._planner.columns(mine), **readable(self._planner, mine, now)}
+            # A source that is new in the shard is written with this batch.
+            named, place = np.unique(found["source"], return_inverse=True)
+            sources = np.array([self._source_in(shard, source, now) for source in named.tolist()], np.int64)
+            batch.columns = {**found, "page": self._numbers.of(mine), "source": sources[place]}
+            batch.further_sources = {
+                (self._numbers.item(page), self._source_in(shard, source, now)): counted
+                for (page, source), counted in self._planner.further.stored(mine).items()
+            }
         taken = [
             (self._shards.here[number].store, batch)
             for number, batch in self._batches.items()
             if number in self._shards.here and len(batch)
         ]
         if taken:
+            submit(*taken)
             self.number += 1
         self._begin()
-        return taken
-
-    def _put_columns(
-        self,
-        shard: Shard,
-        pages: NDArray[np.intp],
-        columns: Callable[[NDArray[np.intp]], dict[str, Any]],
-        further: Callable[[NDArray[np.intp]], dict[tuple[int, int], FurtherRow]],
-    ) -> None:
-        now = self.since or 0.0
-        found = columns(pages)
-        # A source that is new in the shard is written with this batch.
-        named, place = np.unique(found["source"], return_inverse=True)
-        sources = np.array([self._source_in(shard, source, now) for source in named.tolist()], np.int64)
-        batch = self._of(shard, now)
-        batch.columns = {**found, "page": self._numbers.of(pages), "source": sources[place]}
-        batch.further_sources = {
-            (self._numbers.item(page), self._source_in(shard, source, now)): counted
-            for (page, source), counted in further(pages).items()
-        }
 
     def leave(self, shard: int) -> Batch:
-        """Leave out a shard that another process has now; return what would have been written."""
+        """Leave out a shard that another process has now; return the batch that would have been written."""
         self._pages = {page for page in self._pages if self._shards.of_page(page) is not None}
         return self._batches.pop(shard, Batch())

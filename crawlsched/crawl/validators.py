@@ -15,7 +15,7 @@ __all__ = ["Tally", "ValidatorTrials", "seconds_since", "standings"]
 _HEADERS = {"etag": "ETag", "last_modified": "Last-Modified"}
 # Before the first trial, 0.5 of 2.5 changes count as missed by the validator: most servers are honest.
 _PRIOR_STALE, _PRIOR_CHANGES = 0.5, 2.5
-# It is honest below this doubt, and lies above three times as much.
+# A validator is honest below this doubt, and lies above three times this doubt.
 _HONEST_BELOW = 0.1
 # After this number of trials, older ones count half.
 _REMEMBERED = 60
@@ -56,7 +56,7 @@ class Tally:
 
     @property
     def doubt(self) -> float:
-        """The probability that it stays the same although the page has changed; 0 for an honest one."""
+        """The probability that the validator stays the same although the page has changed; 0 for an honest one."""
         doubt = (self.stale + _PRIOR_STALE) / (self.moved + self.stale + _PRIOR_CHANGES)
         return 0.0 if self.moved >= FEW and doubt < _HONEST_BELOW else doubt
 
@@ -77,8 +77,8 @@ class Tally:
 class ValidatorTrials:
     """The verdict on each host's validators, and which visits put them on trial.
 
-    The `share` of visits to honest hosts goes without validators, and the share `of_unknown` of those to unknown hosts
-    (none if `share` is 0), so that their changes are found sooner.
+    The `share` of visits to honest hosts goes without validators. So does the share `of_unknown` of visits to unknown
+    hosts (none if `share` is 0), so that changes of their pages are found sooner.
     """
 
     def __init__(self, rng: Random, share: float = 0.1, of_unknown: float = 0.5) -> None:

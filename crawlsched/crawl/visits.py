@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 CALL_META = "crawlsched_call"
 
 
-#: What ``meta["dont_retry"]`` says of a request that the spider has not asked for.
+#: The value of ``meta["dont_retry"]`` in a request that the spider has not asked for.
 NOT_RETRIED = "crawlsched"
 
 
@@ -190,7 +190,7 @@ class VisitEnds:
     # -- visits without a response
 
     def end_lost(self, now: float) -> None:
-        """End the visits of which no request is left."""
+        """End the visits whose requests are gone."""
         while self.lost:
             if (visit := self.visits.get(token := self.lost.popleft())) is not None:
                 self.resolve(visit, Outcome.DROPPED, now)
@@ -215,7 +215,7 @@ class VisitEnds:
                 return
             self.end(visit, Outcome.DROPPED, now)
             if visit.source >= 0:
-                self.source_failed(visit.source, now)
+                self.source_polled(visit.source, now)
             elif visit.page >= 0:
                 self._planner.release(visit.page, now)
                 if not visit.is_lesson:
@@ -231,7 +231,7 @@ class VisitEnds:
         return True
 
     def question_open(self, visit: Visit, probe: Probe, now: float, fetched: ResponseFacts | None = None) -> None:
-        """It was not found out what a host answers in the place of pages: the page itself is fetched once more."""
+        """The answer of a host in the place of pages was not found out, so the page itself is fetched once more."""
         self.collection.wrong_pages.answered(visit.host, probe.first.likeness)
         self.end(visit, Outcome.PROBED, now, fetched)
         self.probes.ask(replace(probe, impossible_url=None, asked_at=now))
@@ -292,7 +292,7 @@ class VisitEnds:
         observation = self.end(visit, outcome, now, fetched)
         page, hosts = visit.page, self.collection.hosts
         if visit.source >= 0:
-            self.source_failed(visit.source, now)
+            self.source_polled(visit.source, now)
         if page < 0:
             return None
         before = self._planner.standing(page)
@@ -304,13 +304,10 @@ class VisitEnds:
         self.tell(page, before, observation, now)
         return observation
 
-    def source_failed(self, number: int, now: float) -> None:
-        """A sitemap gave nothing: it is polled again later, ever more rarely."""
-        self._count("crawlsched/sources/failed")
-        self.source_polled(number, now)
-
     def source_polled(self, number: int, now: float, *, has_news: bool | None = None, **changes: object) -> None:
-        """A poll of a sitemap has ended."""
+        """A poll of a source has ended; without `has_news` it gave nothing, and the next one comes ever later."""
+        if has_news is None:
+            self._count("crawlsched/sources/failed")
         n_pages, bandwidth = self._planner.pages.n, self._planner.bandwidth
         polled = self.collection.sources.polled(number, now, n_pages, bandwidth, has_news=has_news, **changes)
         self.collection.unsaved.source(polled, now)
@@ -329,12 +326,12 @@ class VisitEnds:
         status = 0 if fetched is None else fetched.status
         is_whole = host in self.collection.failing_hosts
         if outcome in _REACHED:
-            if visit.page >= 0 or not is_whole:  # a sitemap tells nothing about the pages
+            if visit.page >= 0 or not is_whole:  # a sitemap says nothing about the pages
                 hosts.answered(host)
             return
         is_of_host = outcome is Outcome.ERROR and (visit.unanswered or status >= 500 or status == 429)
         if fetched is not None and visit.page >= 0 and outcome in (Outcome.REFUSED, Outcome.WRONG, Outcome.GONE):
-            # Pages that are known to be forbidden or gone tell nothing new about their host.
+            # Pages that are known to be forbidden or gone say nothing new about their host.
             is_news = self._planner.pages.state.item(visit.page) == LIVE or hosts.fails(host)
             is_of_host = is_news and (outcome is not Outcome.GONE or is_whole)
         if is_of_host:
@@ -344,16 +341,6 @@ class VisitEnds:
             self.failing_hosts.answers[host] = said
 
     # -- errors of ours
-
-    def page_error(self, page: int, error: Exception, now: float) -> None:
-        """A page cannot be sent for now: it backs off like one that answered with an error."""
-        self._say(f"The page number {page} cannot be visited, so it waits", error)
-        self._let_go(page, now)
-
-    def source_error(self, number: int, error: Exception, now: float) -> None:
-        """A sitemap cannot be sent for now: it is polled again later."""
-        self._say(f"The source number {number} cannot be polled, so it waits", error)
-        self.source_failed(number, now)
 
     @contextmanager
     def caught(self, visit: Visit, now: float) -> Iterator[None]:
@@ -365,26 +352,24 @@ class VisitEnds:
 
     def visit_error(self, visit: Visit, error: Exception, now: float) -> None:
         """The result of a visit could not be judged: it counts as an error, and the page backs off."""
-        self._say(f"What came of {without_secrets(visit.url)} cannot be judged, so it is visited again later", error)
         try:
             self._close(visit, Outcome.ERROR)
-        finally:  # _close may fail, too, and nothing else releases the page or the source
-            if visit.page >= 0:
-                self._let_go(visit.page, now)
-            elif visit.source >= 0:
-                self.source_failed(visit.source, now)
+        finally:  # nothing else releases the page or the source
+            what = f"What came of {without_secrets(visit.url)} cannot be judged"
+            self.failed(what, error, now, page=visit.page, source=visit.source)
 
-    def _let_go(self, page: int, now: float) -> None:
-        if self.collection.knows(page) and self._planner.in_flight(page):
+    def failed(self, what: str, error: Exception, now: float, *, page: int = -1, source: int = -1) -> None:
+        """An error of ours: the page or the source is asked for again later, ever more rarely."""
+        self._count("crawlsched/failures")
+        # One line for a known kind of error; an unforeseen one needs its traceback.
+        expected = isinstance(error, CrawlschedError)
+        logger.error("%s, so it waits: %s", what, in_words(error), exc_info=None if expected else error)
+        if source >= 0:
+            self.source_polled(source, now)
+        elif page >= 0 and self.collection.knows(page) and self._planner.in_flight(page):
             try:
                 self._planner.failed(page, now)
             finally:  # a page that stayed in flight would never be visited again, and start pages would be waited for
                 if self._planner.in_flight(page):
                     self._planner.release(page, now)
             self.collection.unsaved.page(page, now)
-
-    def _say(self, sentence: str, error: Exception) -> None:
-        self._count("crawlsched/failures")
-        # One line for a known kind of error; an unforeseen one needs its traceback.
-        expected = isinstance(error, CrawlschedError)
-        logger.error("%s: %s", sentence, in_words(error), exc_info=None if expected else error)

@@ -36,14 +36,14 @@ class WrongPages:
 
     Notes
     -----
-    A page that was never delivered is judged as it is, and so is a home page: it is not its host's error page, though
-    the host may serve it as one. A page that was delivered and whose text was replaced wholly is suspected. Then the
-    host is asked for a page that cannot exist, at most once in 20 visits. If the host answers with the same content,
-    that content is known as a wrong page from then on. Contents are compared by their `likeness`, since many name the
-    page that was not found, and the time. Otherwise the page is fetched a second time at once. If the page shows its
-    own content again, and so does another page after the same suspect content, that is known as a wrong page, too (a
-    wall that comes and goes). If the page does not, this is its content now, however many pages of the host have the
-    same.
+    A page that was never delivered is judged as it is. So is a home page: its host may serve it in the place of other
+    pages, but it is no error page itself. A page that was delivered and whose text was replaced wholly is suspected.
+    Then the host is asked for a page that cannot exist, at most once in 20 visits. If the host answers with the same
+    content, that content is known as a wrong page from then on. Contents are compared by their `likeness`, since many
+    name the page that was not found, and the time. Otherwise the page is fetched a second time at once. If the page
+    then shows its own content again, the suspect content has passed. Once it has passed on a second page, too, it is
+    known as a wrong page (a wall that comes and goes). If it stays, it is the page's content now, however many pages of
+    the host have the same.
     """
 
     def __init__(self, rng: Random, *, enabled: bool = True) -> None:
@@ -52,7 +52,7 @@ class WrongPages:
         self._hosts = defaultdict[int, _Host](_Host)
 
     def suspect(self, host: int, facts: PageFacts, content: Content) -> Outcome | Refetch | None:
-        """Return WRONG for a wrong page, and what has to be fetched to find out whether it is one; None: it is none."""
+        """Return WRONG for a wrong page, or what has to be fetched to find out whether it is one; None: it is none."""
         if not self._enabled:
             return None
         if host in self._hosts:
@@ -102,7 +102,7 @@ class WrongPages:
         return sketch_similarity(facts.text_sketch, content.text_sketch) < LEAST_SHARED
 
     def passed(self, host: int, url: str, content: Content) -> bool:
-        """Note that a replaced page is itself again at once; return whether the content is known for wrong now.
+        """Note that a replaced page is itself again at once; return whether the content is known as wrong now.
 
         Variants of a URL are one page, so a wall in front of it is no evidence on two pages.
         """
@@ -129,7 +129,7 @@ class WrongPages:
 
 
 def _put(contents: dict[bytes, Any], likeness: bytes, value: Any) -> None:
-    """Put in the newest content; of too many the oldest goes."""
+    """Put in the newest content; if there are too many, the oldest goes."""
     contents.pop(likeness, None)
     contents[likeness] = value
     if len(contents) > REMEMBERED:

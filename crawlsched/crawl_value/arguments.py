@@ -75,7 +75,7 @@ def _checked(name: str, value: ArrayLike, low: float, high: float, allowed: str)
         array: FloatArray = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be {allowed}, but {value!r} was given.") from None
-    # NaN is neither: every comparison with it is false.
+    # NaN does not pass: every comparison with it is false.
     if array.size == 0 or (array.min() >= low and array.max() <= high):
         return array
     within = (array >= low) & (array <= high)

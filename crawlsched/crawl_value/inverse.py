@@ -14,7 +14,7 @@ from crawlsched.crawl_value import arguments
 from crawlsched.crawl_value.rules import evidence_of, natural_parameters
 from crawlsched.crawl_value.terms import LARGEST_EXPONENT, noisy_terms, polynomial
 
-_NOISE = 16.0 * float_info.epsilon  # relative: closer than this a value cannot be told from the one sought
+_NOISE = 16.0 * float_info.epsilon  # relative: a value closer than this counts as the one sought
 LARGEST_SHARE = math.nextafter(1.0, 0.0)
 
 # z = sum_k coefficient_k root^(k+1), the expansion of Lambert's W around its branch point
@@ -45,14 +45,15 @@ def elapsed_at_value(
     Returns
     -------
     array_like of float64
-        Seconds since the last crawl: 0 where the announcements alone reach the value, infinity where it is never
-        reached (it is importance / change_rate or more, or the page cannot change without being announced).
+        Seconds since the last crawl: 0 where the announcements alone reach the value, infinity where nothing reaches
+        it. Nothing reaches importance / change_rate or more, nor any value of a page that cannot change without an
+        announcement.
 
     Notes
     -----
-    Lemma 2 of [1]_: the value rises with the elapsed time, so there is one solution. It is found by Newton's method
-    for z(V(y)) = z(value), where y is minus the log-probability of freshness and z inverts the crawl value without
-    announcements in closed form, so that z is nearly a straight line; bisection guards the kinks.
+    Lemma 2 of [1]_: the value rises with the elapsed time, so there is one solution. Newton's method finds it from
+    z(V(y)) = z(value), where y is minus the log-probability of freshness. z is the inverse of the crawl value without
+    announcements, in closed form, so z(V(y)) is nearly a straight line. Bisection guards the kinks.
 
     References
     ----------
@@ -87,10 +88,11 @@ def elapsed_at_value(
 
 
 def _elapsed(target: FloatArray, mu: FloatArray, pages: FloatArray) -> FloatArray:
-    """Solve for pages given by change rate, evidence, alpha, gamma and kappa, shape (5, n); so do those below."""
+    """Solve for `pages`, which has change rate, evidence, alpha, gamma and kappa, shape (5, n), here and below."""
     delta, evidence, _, gamma, kappa = pages
     elapsed = np.where(target > 0.0, np.inf, 0.0)
-    # What the value is of its limit mu / delta; at 1 it is never reached (a limit of 0 / 0 has nothing to reach).
+    # The value's share of its limit mu / delta. A share of 1 is never reached; with a limit of 0 / 0 there is nothing
+    # to reach.
     limit = np.where(delta > 0.0, mu, 0.0)
     within = np.flatnonzero((target > 0.0) & (target * delta < limit))
     share = np.minimum(target[within] / mu[within] * delta[within], LARGEST_SHARE)
@@ -104,8 +106,9 @@ def _elapsed(target: FloatArray, mu: FloatArray, pages: FloatArray) -> FloatArra
 
 def inverse_residual_one(share: FloatArray) -> FloatArray:
     """Solve 1 - (1 + z) exp(-z) = share for z, with 0 <= share < 1."""
-    # z - log(1 + z) = s: for small s a power series in sqrt(2 s) (that of Lambert's W at its branch point), for large
-    # s two steps of z = s + log(1 + z); then two of Halley's, except where the series is exact.
+    # Solve z - log(1 + z) = s. A small s takes a power series in sqrt(2 s) (that of Lambert's W at its branch point); a
+    # large s takes two steps of z = s + log(1 + z). Two steps of Halley's method follow, except where the series is
+    # exact.
     s = -np.log1p(-share)
     root = np.sqrt(2.0 * s)
     z = np.where(root < 2.0, root * polynomial(root, _SERIES), s + np.log1p(s + np.log1p(s)))
@@ -131,7 +134,7 @@ def _noisy_elapsed(share: FloatArray, pages: FloatArray) -> FloatArray:
 
 
 def _staleness_at(share: FloatArray, pages: FloatArray) -> FloatArray:
-    """Solve V(y) = share / delta for y = alpha tau + kappa n, which lies between the evidence and 40."""
+    """Solve V(y) = share / delta for y = alpha tau + kappa n, where y lies between the evidence and 40."""
     goal = inverse_residual_one(share)
     low, high = pages[1].copy(), np.full(share.shape, LARGEST_EXPONENT)
     y = _first_guess(share, goal, pages)
@@ -154,8 +157,8 @@ def _staleness_at(share: FloatArray, pages: FloatArray) -> FloatArray:
 
 
 def _first_guess(share: FloatArray, goal: FloatArray, pages: FloatArray) -> FloatArray:
-    # Without announcements y = goal. Where one announcement is enough to reach the goal, V is its first term,
-    # 1 - exp(-y) per gamma / mu, once announcements are likely to have come (alpha / gamma on the scale of y).
+    # Without announcements y = goal. Where one announcement is enough to reach the goal, V is about its first term, mu
+    # / gamma (1 - exp(-y)). This holds once announcements are likely to have come (alpha / gamma on the scale of y).
     delta, _, alpha, gamma, kappa = pages
     first = -np.log1p(-np.minimum(share * (gamma / delta), LARGEST_SHARE))
     return np.where(first < kappa, first + np.minimum(alpha / gamma, goal), goal)
@@ -164,12 +167,13 @@ def _first_guess(share: FloatArray, goal: FloatArray, pages: FloatArray) -> Floa
 def _newton_step(
     y: FloatArray, reached: FloatArray, slope: FloatArray, goal: FloatArray, low: FloatArray, high: FloatArray
 ) -> FloatArray:
-    # In log y and log z(V): just after a crawl V is a power of y, and always about the square of z.
+    # The step is taken in log y and log z(V): just after a crawl V is a power of y, and V is always about the square of
+    # z.
     z = inverse_residual_one(reached)
     steepness = slope * y / np.maximum(z * z * np.exp(-z), 1e-300)
     exponent = np.log(goal / np.maximum(z, 1e-300)) / np.maximum(steepness, 1e-300)
     after = y * np.exp(np.clip(exponent, -700.0, 700.0))
-    # A step that leaves the bracket by rounding only ends on its edge; others are replaced by bisection.
+    # A step that leaves the bracket only by rounding ends on its edge; bisection replaces other steps outside.
     outside = ~((after >= low * (1.0 - CONVERGED)) & (after <= high * (1.0 + CONVERGED)))
     middle = np.where(low > 0.0, np.sqrt(low * high), 0.5 * high)
     return np.where(outside, middle, np.clip(after, low, high))

@@ -84,10 +84,10 @@ def noisy_value(
 def unchecked_noisy_value(
     elapsed: Any, evidence: Any, alpha: Any, gamma: Any, kappa: Any, max_terms: float = math.inf
 ) -> Any:
-    """`noisy_value` of importance 1 for arguments known to be right; for callers that evaluate page by page.
+    """`noisy_value` of importance 1 without checks of its arguments, for callers that evaluate page by page.
 
-    Underflow and overflow in between are harmless here, so call it under ``np.errstate(under="ignore", over="ignore")``
-    where numpy would raise.
+    Underflow and overflow on the way are harmless. If numpy is set to raise them as errors, call this function under
+    ``np.errstate(under="ignore", over="ignore")``.
     """
     y = log_staleness(elapsed, alpha, evidence)
     shape = np.broadcast_shapes(np.shape(y), np.shape(gamma), np.shape(kappa))
@@ -126,8 +126,8 @@ def posterior_value(
     weights : array_like, shape (..., K)
         Posterior probability of each rate; they sum to 1 over the last axis.
     rates : array_like, shape (K,)
-        Grid of rates per second, above 0: of all changes where there are no announcements, else of the changes that
-        nobody announces (alpha).
+        Grid of rates per second, above 0. With announcements they are rates of the changes that nobody announces
+        (alpha).
     elapsed : array_like, shape (...)
         Seconds since the last crawl, 0 or more; infinity is allowed.
     evidence : array_like, shape (...), optional
@@ -145,10 +145,9 @@ def posterior_value(
 
     Notes
     -----
-    sum_k weights_k V(elapsed, evidence; rates_k, gamma, kappa), the derivative of the expected freshness where the
-    rate is not known (derived in ``docs/explanation/posterior_crawl_value.md``).
-    Put the posterior's *mean* into `greedy` instead,
-    and a page that once looked too fast to be worth it is never visited again.
+    The value is sum_k weights_k V(elapsed, evidence; rates_k, gamma, kappa), the derivative of the expected freshness
+    where the rate is not known (derived in ``docs/explanation/posterior_crawl_value.md``). With the posterior's *mean*
+    in `greedy` instead, a page that once looked too fast to be worth a crawl is never visited again.
 
     Examples
     --------
@@ -189,12 +188,12 @@ def _checked_posterior(weights: ArrayLike, rates: ArrayLike) -> tuple[Any, Any]:
 
 
 def _column(value: Any) -> Any:
-    # One number per page becomes one row of length 1, to stand beside the grid of rates.
+    # Each page's number becomes a row of length 1, to broadcast against the grid of rates.
     return value[..., None] if isinstance(value, np.ndarray) and value.ndim else value
 
 
 def merge_sources(signal_rate: ArrayLike, signal_weight: ArrayLike) -> tuple[Any, Any]:
-    """Return the signal rate and signal weight of the one source that stands best for several.
+    """Return the signal rate and signal weight of the single source that best replaces several.
 
     Parameters
     ----------
@@ -210,10 +209,10 @@ def merge_sources(signal_rate: ArrayLike, signal_weight: ArrayLike) -> tuple[Any
 
     Notes
     -----
-    An approximation, some per cent off (``docs/explanation/posterior_crawl_value.md``). It keeps what decides the crawl
-    value far from and close to its limit: gamma (1 - exp(-kappa)), the rate of announced changes, and with it the
-    change rate; and gamma kappa, the mean growth of the evidence, and with it the mean time between crawls at large
-    thresholds.
+    This approximation is off by some per cent (``docs/explanation/posterior_crawl_value.md``). It keeps the two sums
+    that decide the crawl value far from its limit and close to it. One is the rate of announced changes, gamma (1 -
+    exp(-kappa)), and with it the change rate. The other is the mean growth of the evidence, gamma kappa, and with it
+    the mean time between crawls at large thresholds.
 
     Examples
     --------
@@ -226,7 +225,7 @@ def merge_sources(signal_rate: ArrayLike, signal_weight: ArrayLike) -> tuple[Any
     growth = (gammas * kappas).sum(axis=-1)
     silent = growth <= 0.0
     growth = np.where(silent, 1.0, growth)
-    # (1 - exp(-kappa)) / kappa = share, whose complement `loss` is computed by itself: it may be tiny.
+    # Solve (1 - exp(-kappa)) / kappa = share. Its complement `loss` is computed separately, since it may be tiny.
     share = (-gammas * np.expm1(-kappas)).sum(axis=-1) / growth
     loss = (gammas * _missed(kappas)).sum(axis=-1) / growth
     share, loss = np.where(silent, 1.0, share), np.where(silent, 0.0, loss)

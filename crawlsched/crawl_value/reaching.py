@@ -1,4 +1,4 @@
-"""When crawl values reach a level: what all formulas have in common."""
+"""When crawl values reach a level: the common parts of all formulas."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from crawlsched.crawl_value.terms import LARGEST_EXPONENT, noisy_terms
 
 __all__ = ["HIGHEST", "Grid", "gain", "tangent_wait"]
 
-#: Values have to be finite, and products of two; only a page that never changes, and was announced under a rule that
-#: trusts blindly, gets here.
+#: No value is higher, so that the product of two values is finite. Only a page that never changes reaches it, when it
+#: was announced under a rule that trusts every announcement.
 HIGHEST = math.sqrt(float_info.max)
-# How many in one matrix product: OpenBLAS divides larger ones among threads, which takes ten times as much CPU.
+# Rows of one matrix product: OpenBLAS divides larger products among threads, which takes ten times the CPU time.
 _PRODUCT = 64
 
 
@@ -25,7 +25,7 @@ def gain(elapsed: FloatArray, rates: FloatArray) -> FloatArray:
 
     Its rounding error is below 1e-15 τ, whatever the rate.
     """
-    # Beyond x = 40 exp(-x) vanishes, and x itself would only add its rounding.
+    # Beyond x = 40, exp(-x) vanishes, and a larger x would only add rounding.
     minus_x = np.maximum(rates * -elapsed, -LARGEST_EXPONENT)
     lost = np.expm1(minus_x)
     # 1 - (1 + x) e^-x = -(e^-x - 1) - x (e^-x - 1) - x; no exponential is subtracted from 1.
@@ -48,7 +48,7 @@ class Grid:
         self._values = gain(self._times, rates[:, np.newaxis]).astype(np.float32)
 
     def elapsed_at(self, weights: FloatArray, aim: FloatArray) -> FloatArray:
-        """Return after how many seconds Σ w (1 - (1 + r τ) exp(-r τ)) / r reaches an aim above 0; inf: never."""
+        """Return the seconds τ after which Σ w (1 - (1 + r τ) exp(-r τ)) / r reaches an aim above 0; inf: never."""
         found = np.empty(aim.size)
         for part in blocks(aim.size, self._times.size):
             found[part] = self._elapsed_at(weights[part].astype(np.float32), aim[part])
@@ -69,7 +69,7 @@ class Grid:
         return found
 
     def announced(self, weights: FloatArray, stale: FloatArray) -> FloatArray:
-        """Return the same as `noisy` without further announcements: each value is as high or higher."""
+        """Return what `noisy` would if nothing more were announced: each value is at least as high."""
         rates, lasts = self.rates, np.exp(-stale)
         lost = stale * lasts
         return np.stack(
@@ -81,7 +81,7 @@ class Grid:
         )
 
     def noisy(self, weights: FloatArray, elapsed: FloatArray, signals: FloatArray) -> FloatArray:
-        """Return crawl values of importance 1, their slopes, and bounds on the slopes' slopes; shape (3, n)."""
+        """Return crawl values of importance 1, their first derivatives, and bounds on the second; shape (3, n)."""
         rates, (rate, weight, evidence) = self.rates, signals
         found, stale = np.empty((3, elapsed.size)), elapsed[:, np.newaxis] * rates + evidence[:, np.newaxis]
         alpha = np.broadcast_to(rates, stale.shape).ravel()

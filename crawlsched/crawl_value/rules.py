@@ -1,7 +1,7 @@
 """The crawl values of the papers' rules: GREEDY, GREEDY-CIS, GREEDY-CIS+, GREEDY-NCIS and G-NCIS-APPROX-j.
 
-The page with the highest crawl value is the one to crawl (Algorithm 1 of Busa-Fekete et al., 2025). Each value is the
-derivative of the bandwidth's objective: how much importance-weighted freshness one more crawl gains.
+The page with the highest crawl value is the one to crawl (Algorithm 1 of Busa-Fekete et al., 2025). Each value is a
+derivative: the importance-weighted freshness that one more crawl gains.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def greedy(elapsed: ArrayLike, change_rate: ArrayLike, importance: ArrayLike = 1
 
 
 def unchecked_greedy(elapsed: Any, change_rate: Any, importance: Any = 1.0) -> Any:
-    """`greedy` for arguments known to be right; for callers that evaluate page by page."""
+    """`greedy` without checks of its arguments, for callers that evaluate page by page."""
     never = np.asarray(change_rate) <= 0.0
     if never.any():
         change_rate = np.where(never, 1.0, change_rate)
@@ -79,7 +79,7 @@ def greedy_cis(
     recall: ArrayLike,
     importance: ArrayLike = 1.0,
 ) -> Any:
-    """Crawl value where every announcement is taken for a true one (GREEDY-CIS).
+    """Crawl value if every announcement counts as true (GREEDY-CIS).
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def greedy_cis_plus(
     Parameters
     ----------
     min_precision, min_recall : float, optional
-        Announcements are good where both precision and recall are above these.
+        Announcements are good where precision and recall are both above these thresholds.
 
     Notes
     -----
@@ -196,28 +196,29 @@ def natural_parameters(change_rate: Any, recall: Any, false_signal_rate: Any) ->
 
 
 def evidence_of(n_signals: Any, kappa: Any) -> Any:
-    """Kappa n, where no announcement gives 0 even with an infinite weight."""
+    """Return kappa n; without announcements it is 0 even if the weight is infinite."""
     return np.where(np.asarray(n_signals) > 0.0, kappa, 0.0) * np.maximum(n_signals, 1.0)
 
 
 class Rule(NamedTuple):
-    """One of the papers' rules: GREEDY-NCIS, after the rule has dropped or trusted announcements in its own way.
+    """One of the papers' rules: GREEDY-NCIS with some announcements ignored, or all others trusted.
 
     Attributes
     ----------
     above_precision, above_recall : float
-        It ignores announcements of pages whose precision or recall is not above these.
+        The rule ignores announcements of pages whose precision or recall is not above these.
     """
 
     above_precision: float = -1.0
     above_recall: float = -1.0
-    trusts: bool = False  # whether it takes every announcement that it listens to for a true one
+    trusts: bool = False  # whether every announcement that it does not ignore counts as true
     max_terms: float = inf  # terms of the crawl value that it sums, as in G-NCIS-APPROX-j
 
     def heard(self, rates: FloatArray) -> FloatArray:
-        """Return the rates of pages as the rule sees them, shape (6, n), from their rates, shape (3, n).
+        """Return the rates that the rule uses for pages, shape (6, n), from their rates, shape (3, n).
 
-        Change rate, recall and false signal rate; then unsignalled change rate α, signal rate γ and signal weight κ.
+        The rows are change rate, recall and false signal rate; then unsignalled change rate α, signal rate γ and signal
+        weight κ.
         """
         change_rate, recall, false_signal_rate = rates
         seen = rates.copy()
@@ -230,8 +231,8 @@ class Rule(NamedTuple):
                 seen[2] = 0.0
             alpha, gamma, kappa = natural_parameters(*seen)
         if self.trusts:
-            # A change rate of 0 leaves no room for a true announcement. A recall of 0 does: such a rule trusts the
-            # announcement all the same.
+            # With a change rate of 0, no announcement can be true. With a recall of 0, the rule trusts an announcement
+            # all the same.
             kappa = np.where(ignored | (seen[0] == 0.0), 0.0, np.inf)
         return np.vstack([seen, alpha, gamma, kappa])
 
@@ -270,7 +271,7 @@ RULES: dict[str, Rule] = {
 
 
 def rule_named(name: str) -> Rule | None:
-    """Return a rule by its name, which for G-NCIS-APPROX-j may end with any j from 1; None if there is none.
+    """Return a rule by its name, None if there is none. The name of G-NCIS-APPROX-j may end with any j from 1.
 
     Examples
     --------

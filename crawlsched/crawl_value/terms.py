@@ -2,22 +2,22 @@
 
 Private to `crawlsched.crawl_value`: float64 arrays, arguments unchecked. First come elementary integrals without
 cancellation. The papers print closed forms, which are small differences of large numbers for pages crawled recently.
-They are used where their two terms differ by at least a fifth, and the power series elsewhere.
+These are used where their two terms differ by at least a fifth, and power series elsewhere.
 
 With y = alpha tau + kappa n (minus the log-probability of freshness) and c = gamma / alpha, the crawl value of Lemma 4
 (Busa-Fekete et al., 2025) is the sum over i = 0 .. floor(y / kappa) of
 
     V_i = mu / gamma  exp(-i kappa)  E[(exp(-T_i) - exp(-s_i))^+],    T_i ~ Gamma(i + 1, rate c),   s_i = y - i kappa.
 
-No term is a difference of large numbers in this form (`docs/explanation/posterior_crawl_value.md`).
-Four ways cover it:
+No term is a difference of large numbers in this form (`docs/explanation/posterior_crawl_value.md`). Four methods cover
+the sum:
 
 - *first*: i = 0 is elementary.
 - *certain*: where c s_i is far above i + 1, the i-th announcement comes in time with certainty; the terms are then
   geometric in i and are summed in closed form, however many they are.
 - *open*: the about 16 sqrt(c y) / (1 + kappa c) terms in between, by Gauss-Legendre quadrature over T_i.
 - *settled*: where many announcements are needed, the mean time psi until the threshold is a straight line plus decaying
-  oscillations (renewal theorem); a few of them are enough. Where this would take many, the open terms are few.
+  oscillations (renewal theorem). A few oscillations are enough; where many would be needed, there are few open terms.
 """
 
 import math
@@ -33,7 +33,7 @@ from crawlsched.columns.blocks import blocks
 # exp(-40) * 41 is 2e-16: beyond it a crawl value equals its limit to rounding. It also keeps every exp() finite.
 LARGEST_EXPONENT = 40.0
 
-# Below this argument series are used: there, the closed forms would lose more than one digit.
+# Below this argument, series are used: the closed forms would lose more than one digit.
 SERIES_BELOW = 0.2
 
 # exp(y) - 1 - y = y**2 sum_k y**k / (k+2)!, and 10 terms leave 5e-16 / 10! at y = 0.2.
@@ -72,7 +72,7 @@ def first_signal_integral(y: FloatArray, ratio: FloatArray, missed: FloatArray) 
     both = 1.0 + ratio
     closed: FloatArray = (missed / ratio - np.expm1(-y)) / both
     x = both * y
-    # The series takes many calls: a little more is lost to rounding (4e-15), and it is seldom needed.
+    # The series takes many calls, so it is used in half of that range only; rounding then costs a little more (4e-15).
     small = np.asarray(x < 0.5 * SERIES_BELOW)
     if not small.any():
         return closed
@@ -92,15 +92,16 @@ def first_signal_integral(y: FloatArray, ratio: FloatArray, missed: FloatArray) 
 
 
 # Announcements rarer or weaker than this (relative, nats) change no digit, and are left out. Where every change is
-# announced (alpha = 0), alpha / gamma is this.
+# announced (alpha = 0), alpha / gamma takes this value.
 NEGLIGIBLE = 1e-100
 LEAST_RATE = NEGLIGIBLE * NEGLIGIBLE  # announcements rarer than this (a second) are left out
-# The settled form is used where at most as many oscillations are needed, and at least half as many announcements.
+# The settled form is used where at most this number of oscillations is needed, and at least half this number of
+# announcements.
 MOST_OSCILLATIONS = 8
 SETTLED_EXPONENT = 62.0  # oscillations below exp(-62 / 2) are left out
 ENDLESS = 1e9  # with more announcements needed, open terms are below 1e-13 of the whole
-# A normal variable is beyond 8.2 standard deviations as seldom as rounding goes. A Gamma(a) variable lies within
-# a + 8.2 (1 - sqrt(a)) and a + 8.2 (3 + sqrt(a)) but for 1e-15.
+# A normal variable exceeds 8.2 standard deviations with a probability of the size of rounding errors. A Gamma(a)
+# variable lies between a + 8.2 (1 - sqrt(a)) and a + 8.2 (3 + sqrt(a)) except with probability 1e-15.
 WIDTH = -NormalDist().inv_cdf(float_info.epsilon / 2.0)
 
 _nodes, _weights = np.polynomial.legendre.leggauss(40)
@@ -120,7 +121,7 @@ SINCH_COEFFICIENTS = [1.0 / math.factorial(2 * k + 1) for k in range(1, 9)]
 def noisy_terms(
     y: FloatArray, alpha: FloatArray, gamma: FloatArray, kappa: FloatArray, max_terms: float = math.inf
 ) -> tuple[FloatArray, FloatArray]:
-    """Crawl value per unit of importance, of the first `max_terms` terms, and its derivative with respect to y.
+    """Return the crawl value of importance 1 from the first `max_terms` terms, and its derivative with respect to y.
 
     All arrays are flat and of equal length. The derivative exp(-y) psi is for searches: it may lack some digits.
     """
@@ -137,7 +138,7 @@ def _block(
     plain = (gamma <= NEGLIGIBLE * alpha) | (gamma <= LEAST_RATE)
     if max_terms == math.inf:
         plain |= kappa <= NEGLIGIBLE
-    else:  # the approximations stop counting announcements, even those without any weight
+    else:  # the approximations count a limited number of announcements, even of those without weight
         kappa = np.maximum(kappa, NEGLIGIBLE)
     if not plain.any():
         return _with_signals(y, alpha, gamma, kappa, max_terms)
@@ -161,7 +162,7 @@ def _with_signals(
     y: FloatArray, alpha: FloatArray, gamma: FloatArray, kappa: FloatArray, max_terms: float
 ) -> tuple[FloatArray, FloatArray]:
     c = gamma / np.maximum(alpha, gamma * NEGLIGIBLE)
-    needed = y / kappa  # announcements that would do without any time passing
+    needed = y / kappa  # announcements that would be enough without any time passing
     fresh = np.exp(-y)
     missed = np.expm1(-c * y)
     value = first_signal_integral(y, c, fresh * missed) * c
@@ -202,14 +203,16 @@ def _last_term(needed: FloatArray, smoothness: FloatArray) -> FloatArray:
 
 
 def _n_certain(needed: FloatArray, smoothness: FloatArray) -> FloatArray:
-    # How many i have smoothness (needed - i) >= i + 1 + 8.2 (3 + sqrt(i + 1)): these announcements surely come in time.
+    # The number of i with smoothness (needed - i) >= i + 1 + 8.2 (3 + sqrt(i + 1)): these announcements surely come in
+    # time.
     excess = np.maximum(smoothness * (needed + 1.0) - 3.0 * WIDTH, 0.0)
     root = (np.sqrt(WIDTH**2 + 4.0 * (1.0 + smoothness) * excess) - WIDTH) / (2.0 * (1.0 + smoothness))
     return np.minimum(np.floor(root * root), np.floor(needed) + 1.0)
 
 
 def _n_oscillations(needed: FloatArray, smoothness: FloatArray) -> FloatArray:
-    # The k-th decays as (1 + (2 pi k / smoothness)^2)^(-needed / 2), see `_settled`; k - 1/2 covers a small smoothness.
+    # The k-th oscillation decays as (1 + (2 pi k / smoothness)^2)^(-needed / 2), see `_settled`; k - 1/2 covers a small
+    # smoothness.
     exponent = SETTLED_EXPONENT / needed
     return np.floor(0.5 + smoothness / (2.0 * np.pi) * np.sqrt(np.expm1(exponent) + exponent / smoothness))
 
@@ -217,7 +220,7 @@ def _n_oscillations(needed: FloatArray, smoothness: FloatArray) -> FloatArray:
 def _later_terms(
     y: FloatArray, kappa: FloatArray, c: FloatArray, certain: FloatArray, last: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """exp(y) gamma / mu times the terms i = 1 .. last, and the same of psi: certain ones at once, open ones singly."""
+    """Return exp(y) gamma / mu times the terms i = 1 .. last, and the same of psi; open terms one by one."""
     certain = np.minimum(certain, last + 1.0)
     gain, announcements = np.zeros(y.shape), np.maximum(certain - 1.0, 0.0)
     some = (certain > 1.0).nonzero()[0]
@@ -237,7 +240,7 @@ def _later_terms(
 
 
 def enumerate_counts(count: NDArray[np.intp]) -> tuple[NDArray[np.intp], FloatArray]:
-    """Each element as often as its count, beside 0, 1, 2, ... within it."""
+    """Return the index of each element as often as its count, and the numbers 0, 1, 2, ... within each element."""
     element = np.repeat(np.arange(count.size), count)
     starts = np.repeat(np.cumsum(count) - count, count)
     before: FloatArray = np.asarray(np.arange(element.size) - starts, dtype=np.float64)
@@ -307,9 +310,8 @@ def stirling(i: FloatArray) -> FloatArray:
 
 
 def _settled(columns: FloatArray, oscillations: FloatArray) -> tuple[FloatArray, FloatArray]:
-    # psi(u) = u / D + gamma kappa^2 / (2 D^2) + oscillations, D = alpha + gamma kappa, and V is the integral of
-    # exp(-u) psi(u). `start` is the part of the integral up to infinity beyond the straight line: 1/Delta minus that of
-    # the line.
+    # psi(u) = u / D + gamma kappa^2 / (2 D^2) + oscillations, D = alpha + gamma kappa, and V is the integral of exp(-u)
+    # psi(u). `start` is the integral up to infinity without the straight line: 1/Delta minus the integral of the line.
     y, alpha, gamma, kappa, c, needed, fresh = columns
     smoothness = c * kappa
     ahead = 0.5 * kappa * smoothness / (1.0 + smoothness)

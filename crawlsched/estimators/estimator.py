@@ -1,4 +1,4 @@
-"""What all change-rate estimators share: rows of state in numpy columns, four verbs, and nothing per page in Python."""
+"""The base of all change-rate estimators: each page is a row of numpy columns, and no Python object."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -15,10 +15,10 @@ __all__ = ["Estimator", "Intervals", "sums"]
 
 
 class Intervals:
-    """Numbers appended row by row, each row contiguous in one pool.
+    """Rows of numbers that grow, all in one pool, each row in one piece.
 
-    A full row moves to the end of the pool, where it gets twice the room. So appending takes constant time on average,
-    and the pool has room for at most four times the numbers in it.
+    A full row moves to the end of the pool, where it gets twice the room. So appending takes constant time on average.
+    The pool has room for at most four times the numbers in it.
     """
 
     def __init__(self, n_rows: int) -> None:
@@ -66,7 +66,7 @@ class Intervals:
 
 
 def sums(values: FloatArray, lengths: IndexArray) -> FloatArray:
-    """Return the sum of each row's values, 0 for an empty row, whatever rows stand beside it."""
+    """Return the sum of each row's values, 0 for an empty row; the rows beside it do not change the rounding."""
     total = np.zeros(lengths.size)
     filled = np.flatnonzero(lengths)
     if filled.size:
@@ -81,9 +81,9 @@ Columns = dict[str, npt.NDArray[Any]]
 class Estimator(ABC):
     """A bank of change-rate estimators, one row of state per page.
 
-    A subclass says what a new row holds (`_new_rows`), how an observation changes it (`_observe`), and how the change
-    rate is read from it (`_estimate`). All three take arrays of rows and must treat each row by itself, so that rows
-    one by one and an array at once give the same numbers.
+    A subclass defines what a new row holds (`_new_rows`), how an observation changes it (`_observe`), and how the
+    change rate is read from it (`_estimate`). All three take arrays of rows and must treat each row by itself: an array
+    at once gives the same numbers as its rows one by one.
     """
 
     #: Whether each row keeps some of its intervals, for the methods that need them all.
@@ -100,7 +100,7 @@ class Estimator(ABC):
 
     @abstractmethod
     def _observe(self, seen: Observations) -> None:
-        """Take one visit to each of some distinct pages into the state."""
+        """Update the state with one visit to each of some distinct pages."""
 
     @abstractmethod
     def _estimate(self, pages: IndexArray) -> FloatArray:
@@ -121,9 +121,9 @@ class Estimator(ABC):
         pages : int or array_like of int
             Row numbers, each at most once.
         elapsed : array_like
-            Seconds since the visit before, one or one per page; positive.
+            Seconds since the visit before, positive; one number, or one per page.
         changed : array_like of bool
-            Whether the page differs from the copy of the visit before, one or one per page.
+            Whether the page differs from the copy of the visit before; one value, or one per page.
         n_signals : array_like, optional
             ChangeSignals since the visit before. Ignored unless the class says otherwise.
         time_since_modified : array_like, optional
@@ -133,7 +133,7 @@ class Estimator(ABC):
         Raises
         ------
         ValueError
-            If a page is unknown or stands twice, a length differs, or a value is not possible; nothing is changed then.
+            If a page is unknown or named twice, a length differs, or a value is impossible. Nothing is changed then.
         """
         self._observe(check_observations(self.n_pages, pages, elapsed, changed, n_signals, time_since_modified))
 
@@ -142,17 +142,17 @@ class Estimator(ABC):
         return self._of(pages, self._estimate)
 
     def _of(self, pages: npt.ArrayLike | None, read: Callable[[IndexArray], Any]) -> Any:
-        """Return the estimates of some rows, all by default; for a single one without the axis of rows."""
+        """Return the estimates of some rows, all by default; those of a single row come without the axis of rows."""
         found = read(np.arange(self.n_pages) if pages is None else check_rows(pages, self.n_pages))
         if pages is None or np.ndim(pages):
             return found
         return found.item() if found.ndim == 1 else found[0]
 
     def resize(self, n_pages: int) -> None:
-        """Grow to `n_pages` rows; the new ones are as before a first visit."""
+        """Grow to `n_pages` rows; new rows are as before a first visit."""
         size = check_n_pages(n_pages)
         if size < self.n_pages:
-            raise ValueError(f"n_pages must be at least the {self.n_pages} rows there are, got {size}; rows stay.")
+            raise ValueError(f"n_pages must be at least the {self.n_pages} rows there are, got {size}; no row can go.")
         for name, new in self._new_rows(1).items():
             column = self._columns[name] = grown(self._columns[name], size)
             if new.any():
@@ -167,7 +167,7 @@ class Estimator(ABC):
         A row is its columns one after the other (little-endian), then the intervals that it keeps.
         """
         rows = check_rows(pages, self.n_pages)
-        self._estimate(rows)  # some estimators put this off until somebody asks
+        self._estimate(rows)  # some estimators compute only when they are asked
         parts = [_bytes_of(column[rows]) for column in self._columns.values()]
         packed = [b"".join(row) for row in zip(*parts, strict=True)]
         if self._keeps_intervals:
@@ -177,7 +177,7 @@ class Estimator(ABC):
         return packed
 
     def rows_from_bytes(self, pages: npt.ArrayLike, packed: Sequence[bytes]) -> None:
-        """Read what `rows_to_bytes` gave for distinct pages, in the place of what is known of them.
+        """Replace the state of distinct pages with rows that `rows_to_bytes` returned.
 
         A row of the wrong length raises ValueError, and nothing is changed then.
         """

@@ -34,9 +34,10 @@ class FrequencyClasses(Estimator):
 
     Notes
     -----
-    Cho and Garcia-Molina [1]_, section 2 (3) "categorization of frequency": the probability of each class is kept and
-    multiplied, visit by visit, by that of what was found: e^{-rτ} or 1 - e^{-rτ}. The change rate is the mean over the
-    classes: it never leaves their range, and is as biased as the page lies outside it. Positive for every history.
+    Cho and Garcia-Molina [1]_, section 2 (3) "categorization of frequency": each visit multiplies the probability of
+    each class by the likelihood of its finding, e^{-rτ} (unchanged) or 1 - e^{-rτ} (changed). The change rate is the
+    mean over the classes. It never leaves their range, so it is biased for a page outside that range. It is positive
+    for every history.
 
     References
     ----------

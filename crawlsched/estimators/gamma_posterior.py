@@ -14,20 +14,20 @@ _HALF_A_WEEK = timedelta(days=3.5).total_seconds()
 
 
 class GammaPosterior(Estimator):
-    """A Gamma distribution of each page's change rate, exact for unchanged visits and matched by moments for changed.
+    """A Gamma distribution of each page's change rate, exact for unchanged visits, matched by moments for changed ones.
 
     Parameters
     ----------
     prior_shape : float, default 0.5
         Shape a of the distribution before the first visit; below 1, rates near 0 are the likeliest.
     prior_time : float, default half a week
-        Rate b of that distribution, in seconds: as if the page had been watched so long. The mean is a/b, once a week
-        by default.
+        Rate b of that distribution, in seconds: it counts like time for which the page was watched. The mean is a/b,
+        once a week by default.
 
     Notes
     -----
-    A visit after τ seconds that found nothing gives b + τ, exactly. A changed one multiplies the density by
-    1 - e^{-λτ}; the result is replaced by the Gamma distribution of the same mean and variance. With q = b/(b + τ)::
+    An unchanged visit after τ seconds gives b + τ, exactly. A changed one multiplies the density by 1 - e^{-λτ}, and
+    the Gamma distribution of the same mean and variance replaces the result. With q = b/(b + τ)::
 
         mean             m = (a/b) (1 - q^{a+1}) / (1 - q^a)
         variance/mean²   = 1/a - d (1 + 1/a),  d = q^a (1 - q)² / (1 - q^{a+1})²
@@ -35,11 +35,11 @@ class GammaPosterior(Estimator):
     so that a' = a / (1 - d (a + 1)) and b' = a'/m; with τ → 0 a change adds one to the shape, as for a page that is
     watched all the time.
 
-    Bias: towards the prior's mean, by O(1/n), as in any posterior. For pages much faster than the prior's mean the bias
-    falls slowly, since `prior_time` counts as that much time without a change. A Gamma fits by moments within 1 % where
-    visits are at most one change apart. Where they are much farther apart the exact posterior has a tail that a Gamma
-    cannot follow: the mean is off by 5 to 15 % either way, depending on the prior, for hundreds of visits (five changes
-    apart; `Posterior` does not have this). Positive for every history.
+    The bias is towards the prior's mean, by O(1/n), as in any posterior. For pages much faster than the prior's mean it
+    falls slowly, since `prior_time` counts as that much time without a change. Matching moments is right within 1 %
+    where visits are at most one change apart. Where they are much farther apart, the exact posterior has a tail that a
+    Gamma cannot follow. At five changes apart the mean is off by 5 to 15 % either way for hundreds of visits, depending
+    on the prior; that of `Posterior` is not. The estimate is positive for every history.
 
     Examples
     --------

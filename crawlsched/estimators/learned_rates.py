@@ -1,6 +1,6 @@
 """Learned rates: an estimator by its name, and the rate of a page that was never found changed.
 
-A replay and a crawl learn by this very code.
+Replays and crawls share this code.
 """
 
 from __future__ import annotations
@@ -47,15 +47,16 @@ class LearnedRates:
     name : str
         A name in `POINT_ESTIMATORS`.
     even_rate : float
-        Crawls per second and page if all get the same, or another guess of how often pages change: the one rate known
-        beforehand, which sets the scale.
+        Crawls per second and page if all pages get the same number, or another guess of how often pages change. It is
+        the only rate known beforehand and sets the scale.
     parameters : mapping of str to object
         Further arguments of the estimator.
 
     Notes
     -----
-    Most estimators give 0 for a page that was never found changed. It would never be visited again, and all such pages
-    would be alike. It counts as if half a change had been seen in the time it was watched and one even interval more.
+    Most estimators give 0 for a page that was never found changed. Such a page would never be visited again, and all
+    such pages would rank alike. So it counts as if half a change had been seen in the time it was watched plus one even
+    interval.
 
     Examples
     --------
@@ -95,7 +96,7 @@ class LearnedRates:
         self._watched = grown(self._watched, n_pages)
 
     def change_rate(self, pages: IndexArray, even_rate: float | FloatArray = np.inf) -> FloatArray:
-        """Return changes per second, above 0; `even_rate`, where it is finite, stands for the one given at first."""
+        """Return changes per second, above 0; a finite `even_rate` replaces that of the constructor."""
         estimates: FloatArray = self._bank.change_rate(pages)
         even_interval = np.where(np.isfinite(even_rate), 1.0 / np.asarray(even_rate), self._even_interval)
         return np.where(estimates > 0.0, estimates, 0.5 / (self._watched[pages] + even_interval))
@@ -113,16 +114,16 @@ class LearnedRates:
         self._watched[pages] += elapsed
 
     def forget(self, pages: IndexArray) -> None:
-        """Know nothing of pages any more."""
+        """Return pages to the state before their first visit."""
         self.unpack(pages, [self._nothing] * pages.size)
 
     def packed(self, pages: IndexArray) -> list[bytes]:
-        """Return all that is known of each of some pages, as bytes."""
+        """Return the state of some pages, each as bytes."""
         watched = self._watched[pages].astype(_WATCHED)
         return [one.tobytes() + row for one, row in zip(watched, self._bank.rows_to_bytes(pages), strict=True)]
 
     def unpack(self, pages: IndexArray, rows: Sequence[bytes]) -> None:
-        """Read rows that `packed` gave; ValueError if a row is of another estimator."""
+        """Read rows that `packed` returned; ValueError if a row is of another estimator."""
         self._bank.rows_from_bytes(pages, [row[_WATCHED.itemsize :] for row in rows])
         watched = b"".join([row[: _WATCHED.itemsize] for row in rows])
         self._watched[pages] = np.frombuffer(watched, _WATCHED)

@@ -1,4 +1,4 @@
-"""How a posterior's rows of log-likelihoods are kept: as float64, or in 8 bits with unbiased rounding."""
+"""Storage of a posterior's rows of log-likelihoods: float64, or 8 bits with unbiased rounding."""
 
 from functools import lru_cache
 from typing import Any
@@ -16,9 +16,9 @@ __all__ = ["decoded", "dither", "dither_one", "encoded", "from_steps", "relative
 _STEPS_PER_NAT = 2048.0
 _LAST_STEP = float(np.iinfo(np.uint16).max)
 
-# In 8 bits steps grow with the distance from the likeliest rate: a code k stands for k² 257/255 of the steps above, and
-# 255 for the last of them. Near the likeliest rate, where weights are large, they are as fine; one nat below it they
-# are 0.05 nat.
+# In 8 bits, steps grow with the distance from the likeliest rate. A code k stands for k² 257/255 of the 16-bit steps,
+# so that 255 stands for the last of them. Near the likeliest rate, where weights are large, steps are as fine as in 16
+# bits. One nat below it they are 0.05 nat.
 _LAST_CODE = float(np.iinfo(np.uint8).max)
 _STEPS_PER_SQUARE = _LAST_STEP / _LAST_CODE**2
 _SQUARES_PER_NAT = _STEPS_PER_NAT / _STEPS_PER_SQUARE
@@ -27,11 +27,11 @@ _NEAREST_CODE = np.rint(np.sqrt(np.arange(65536) / _STEPS_PER_SQUARE)).astype(np
 
 # What each code stands for.
 _NATS: FloatArray = np.arange(256.0) ** 2 * (_STEPS_PER_SQUARE * (-1.0 / _STEPS_PER_NAT))
-# The character of their type: numpy makes its name anew each time, which takes a microsecond.
+# The character of the type: numpy builds the type's name anew each time, which takes a microsecond.
 _CODE = np.dtype(np.uint8).char
 
 # Weyl sequence modulo 2^32 with the golden section. No sequence is more evenly spread, so the rounding errors of equal
-# steps cancel to within a few steps for ever. Pages start at different points of it.
+# steps cancel to within a few steps, however many there are. Pages start at different points of the sequence.
 _MASK = int(np.iinfo(np.uint32).max)
 _UNIT = 1.0 / (_MASK + 1)
 _COUNT_STEP = int(GOLDEN / _UNIT)
@@ -44,9 +44,8 @@ def dither(pages: npt.NDArray[np.intp], n_updates: int) -> FloatArray:
     Notes
     -----
     Adding this before rounding down makes the rounding right on average. Rounding to nearest would lose every update
-    smaller than half a step, however many of them came: a page seen unchanged each minute for a year would have taught
-    nothing. A function of (page, count) instead of a random generator keeps a run reproducible whatever the order of
-    pages.
+    smaller than half a step, however many come: a page seen unchanged each minute for a year would teach nothing. A
+    function of (page, count) instead of a random generator keeps a run reproducible whatever the order of pages.
     """
     mixed = pages.astype(np.uint64) * np.uint64(_PAGE_STEP) + np.uint64(n_updates * _COUNT_STEP & _MASK)
     spread: FloatArray = (mixed & np.uint64(_MASK)).astype(np.float64) * _UNIT
@@ -59,12 +58,13 @@ def dither_one(page: int, n_updates: int) -> float:
 
 
 def encoded(relative: FloatArray, offset: Any) -> npt.NDArray[np.uint8]:
-    """Return log-likelihoods relative to their row's maximum as compact rows, rounded by what `dither` gave.
+    """Return compact rows of log-likelihoods relative to their row's maximum, rounded with the `offset` from `dither`.
 
-    Whatever lies more than 32 nats below the maximum stays at the last code, so no rate is ever excluded for good.
+    Whatever lies more than 32 nats below the maximum gets the last code, so no rate is ever excluded for good.
     """
-    # Rounding is to be right on average in nats. With an offset o, s squares are k or more once the share 1 - o of the
-    # way from (k - 1)² to k² is done: where s - o (1 - o) is at least (k - o)². Conversion cuts off the fraction.
+    # Rounding has to be right on average in nats. With an offset o, a value s (in squares) gets a code of at least k
+    # where s - o (1 - o) >= (k - o)². This holds from the share 1 - o of the way between (k - 1)² and k² on. Conversion
+    # cuts off the fraction.
     squares = relative * -_SQUARES_PER_NAT
     squares -= offset * (1.0 - offset)
     codes = np.sqrt(np.maximum(squares, 0.0, out=squares), out=squares)
@@ -79,7 +79,7 @@ def to_steps(codes: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint16]:
 
 
 def from_steps(steps: npt.NDArray[np.uint16]) -> npt.NDArray[np.uint8]:
-    """Return compact rows from steps of 1/2048 nat: the same as before `to_steps`, or else the nearest."""
+    """Return the compact rows nearest to steps of 1/2048 nat; those given to `to_steps` come back unchanged."""
     codes: npt.NDArray[np.uint8] = _NEAREST_CODE.take(steps)
     return codes
 

@@ -35,7 +35,7 @@ def _step_size(visits: FloatArray, exponent: float) -> FloatArray:
 def _check_steps(eta: float) -> float:
     """Return the exponent of η_k = (k + 1)^-eta, checked against Theorem 2 of Avrachenkov et al.
 
-    Steps that do not shrink, or that stop the estimate on the way, raise ValueError; steps for which only convergence
+    Steps that do not shrink, or that stop the estimate on the way, raise ValueError. Steps for which only convergence
     in the mean is proved give an `OutsideTheorem` warning.
     """
     exponent = check_positive(eta, "eta", "an exponent")
@@ -75,7 +75,7 @@ def _check_momentum_steps(eta: float, beta: float, omega: float) -> tuple[float,
     elif beta <= 0.5 or (eta <= beta + 0.5 and eta != 2 * beta):
         _warn(
             f"eta = {eta:g}, beta = {beta:g} lie outside Theorem 3 (1/2 < beta <= 1 and beta + 1/2 < eta <= 2 beta): "
-            "that they converge is a conjecture of the paper's, for beta < eta."
+            "the paper conjectures that they converge, for beta < eta."
         )
     return eta, beta, omega
 
@@ -120,18 +120,18 @@ class LawOfLargeNumbers(VisitCounts):
     alpha : float, str or callable, default 1
         The stabilizing sequence α_k: a positive number, ``"log k"``, ``"sqrt k"``, ``"k^0.75"`` (any exponent from 0 to
         below 1), or a function of an array of numbers of visits k = 1, 2, ... Where a sequence is 0 (log k at k = 1),
-        log 2 is taken.
+        log 2 takes its place.
 
     Notes
     -----
-    Equation (1) of [1]_. Theorem 1: almost surely convergent if α_k/k goes to 0, and then the mean error is
-    O(max(k^-1/2, α_k/k)); a constant or log k costs nothing in the long run, k^0.75 does.
+    Equation (1) of [1]_. By Theorem 1 it converges almost surely if α_k/k goes to 0, with a mean error of O(max(k^-1/2,
+    α_k/k)). A constant or log k costs nothing in the long run; k^0.75 does.
 
-    The theory is for visits at random (exponential intervals at rate p). With α = 1 and p known its mean is exactly 1 -
-    μ^k of the truth, with μ = Δ/(Δ + p) the chance that a visit finds a change: practically unbiased once some visit
-    found none. With a greater α_k it is low by about the factor 1 - (α_k - 1)(1 + Δ/p)/k. For visits at *regular*
-    intervals I it converges to (e^{ΔI} - 1)/I: 5 % high at ΔI = 0.1, 72 % high at ΔI = 1. 0 for a page without visits
-    or without changes: not for scheduling by itself.
+    The theory assumes visits at random (exponential intervals at rate p). With α = 1 and p known, the mean is exactly 1
+    - μ^k of the truth, where μ = Δ/(Δ + p) is the chance that a visit finds a change. So it is practically unbiased
+    once some visit found none. A greater α_k lowers it by about the factor 1 - (α_k - 1)(1 + Δ/p)/k. For visits at
+    *regular* intervals I it converges to (e^{ΔI} - 1)/I: 5 % high at ΔI = 0.1, 72 % high at ΔI = 1. It is 0 for a page
+    without visits or without changes, so a scheduler cannot use it alone.
 
     References
     ----------
@@ -198,12 +198,12 @@ def _exponent(alpha: str) -> float:
 
 
 class _LinearInCrawlRate(Estimator):
-    """An estimate that is linear in p and in where it starts: their coefficients are kept.
+    """An estimate that is linear in p and in its initial value; the state is their two coefficients.
 
-    p is put in when the estimate is read, so that a crawl rate that is learned on the way applies to all visits.
+    p enters when the estimate is read, so a crawl rate that is learned on the way applies to all visits.
     """
 
-    #: The columns of coefficients, with what they are before the first visit.
+    #: The columns of coefficients, with their values before the first visit.
     _coefficients: ClassVar[Mapping[str, float]] = {"of_initial": 1.0, "of_crawl_rate": 0.0}
 
     def __init__(self, n_pages: int, crawl_rate: npt.ArrayLike | None, initial_change_rate: float) -> None:
@@ -248,16 +248,16 @@ class StochasticApproximation(_LinearInCrawlRate):
 
     Notes
     -----
-    Equation (2) of [1]_. Theorem 2: almost surely convergent if Σ η_k diverges and Σ η_k² converges, and the mean error
+    Equation (2) of [1]_. By Theorem 2 it converges almost surely if Σ η_k diverges and Σ η_k² converges. The mean error
     is O(k^{-η/2}) for η in (0, 1).
 
-    Since y is linear in p and y_0, their two coefficients are kept, and p is put in when the estimate is read: a crawl
-    rate that is learned on the way applies to all visits. With η_0 = 1 the first visit erases y_0 unless it found a
+    y is linear in p and y_0. The state is their two coefficients. p enters when the estimate is read, so a crawl rate
+    that is learned on the way applies to all visits. Since η_0 = 1, the first visit erases y_0 unless it found a
     change.
 
-    The theory is for visits at random (exponential intervals at rate p). Biased low at first where Δ is much greater
-    than p, since nearly every visit then adds only η_k p; for visits at *regular* intervals I it converges to
-    (e^{ΔI} - 1)/I. 0 is possible: not for scheduling by itself.
+    The theory assumes visits at random (exponential intervals at rate p). The estimate is low at first where Δ is much
+    greater than p, since nearly every visit then adds only η_k p. For visits at *regular* intervals I it converges to
+    (e^{ΔI} - 1)/I. It may be 0, so a scheduler cannot use it alone.
 
     References
     ----------
@@ -308,14 +308,15 @@ class Momentum(_LinearInCrawlRate):
 
     Notes
     -----
-    Equations (3) and (10) of [1]_; ζ_0 would need β_{-1} = 1/0, and there is no earlier z either. Theorem 3: almost
-    surely convergent for 1/2 < beta <= 1 and eta = 2 beta (one time scale) or beta + 1/2 < eta < 2 beta (two); other
-    choices with beta < eta <= 2 beta, which the paper's experiments use too, give an `OutsideTheorem` warning, and
-    those that cannot converge a `ValueError`. The rate is conjectured to be k^{-beta/2} but for logarithms.
+    Equations (3) and (10) of [1]_. ζ_0 is 0, since it would need β_{-1} = 1/0 and an earlier z. By Theorem 3 the
+    estimate converges almost surely for 1/2 < beta <= 1 and eta = 2 beta (one time scale) or beta + 1/2 < eta < 2 beta
+    (two). Other choices with beta < eta <= 2 beta, which the paper's experiments use too, give an `OutsideTheorem`
+    warning. Choices that cannot converge raise `ValueError`. The paper conjectures the rate k^{-beta/2}, up to
+    logarithms.
 
-    z is linear in p and z_0: their coefficients are kept, as in `StochasticApproximation`. Momentum may carry z below
-    0 for a while, which counts as 0. The bias is that of `StochasticApproximation`, but ends sooner where Δ is much
-    greater than p. 0 is possible: not for scheduling by itself.
+    z is linear in p and z_0, and the state is their coefficients, as in `StochasticApproximation`. Momentum may carry z
+    below 0 for a while, which counts as 0. The bias is that of `StochasticApproximation`, but ends sooner where Δ is
+    much greater than p. The estimate may be 0, so a scheduler cannot use it alone.
 
     References
     ----------
@@ -351,7 +352,7 @@ class Momentum(_LinearInCrawlRate):
         columns, pages = self._columns, seen.pages
         visits = columns["visits"][pages]
         step = _step_size(visits, self.eta)
-        # Equation (10). There is no z before the first visit (it is set to z_0), and so nothing for ζ_0 to carry.
+        # Equation (10). Before the first visit the earlier z is set to z_0, so ζ_0 carries nothing.
         before = _step_size(np.maximum(visits, 1.0) - 1.0, self.beta)
         carried = (_step_size(visits, self.beta) - self.omega * step) / before
         kept = np.where(seen.changed, 1.0, 1.0 - step)

@@ -1,4 +1,4 @@
-"""How far announcements of one page's changes can be trusted: a Beta variable, and what visits teach of it."""
+"""The precision of one page's announcements: a Beta distribution that visits update."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from sys import float_info
 __all__ = ["EXTREME", "OF_THE_SOURCE", "REMEMBERED", "beta", "expected_evidence", "judged", "learned"]
 
 
-#: The announcements that are remembered. Older ones count ever less, so that a page or a source whose announcements
-#: have become better or worse is noticed.
+#: How many announcements are remembered. Older ones count ever less, so that the precision follows a page or a source
+#: whose announcements become better or worse.
 REMEMBERED = 200.0
-#: How many announcements the knowledge of a source counts for beside a page's own.
+#: The precision of the source counts like this number of announcements beside the page's own.
 OF_THE_SOURCE = 4.0
-#: A source's precision is taken to be this far from 0 and 1 at least, since a page may differ from its source.
+#: A source's precision counts as at least this far from 0 and 1, since a page may differ from its source.
 EXTREME = 1e-6
-# The largest number of announcements that count: beyond, a variance would be lost to rounding.
+# No more announcements than these count: with more, rounding would lose the variance.
 _MOST = 1.0 / EXTREME
 
 
@@ -30,7 +30,7 @@ def expected_evidence(true: float, false: float, n_signals: float) -> float:
     [0.693, 1.099, 2.398]
     """
     both = true + false
-    # Beyond hundreds of millions only rounding would be left.
+    # Beyond hundreds of millions of announcements the sum is nothing but rounding.
     return max(lgamma(false) - lgamma(false + n_signals) - lgamma(both) + lgamma(both + n_signals), 0.0)
 
 
@@ -40,15 +40,15 @@ def judged(true: float, false: float, n_signals: float, known: float, fresh: flo
     Parameters
     ----------
     known, fresh : float
-        The probability of the visit's finding was known + fresh (1 - p)^n. This is (0, f) for an unchanged page and (1,
-        -f) for a changed one, if f is the probability that nothing else changed the page.
+        The visit's finding had the probability known + fresh (1 - p)^n. The two are (0, f) for an unchanged page and
+        (1, -f) for a changed one, where f is the probability that nothing else changed the page.
 
     Notes
     -----
-    An unchanged page was announced n times without reason, and Bayes' rule gives Beta(true, false + n). After a change
-    the posterior is no Beta distribution, since the change may be one that nobody announced; it is replaced by the one
-    with the same mean and variance (assumed-density filtering [1]_). Both have closed forms, the moments of 1 - p being
-    E[(1 - p)^j] = Π_{i<j} (false + i)/(true + false + i).
+    If the page is unchanged, all n announcements were false, and Bayes' rule gives Beta(true, false + n). After a
+    change the posterior is not a Beta distribution, since the change may be an unannounced one. The Beta distribution
+    with the same mean and variance replaces it (assumed-density filtering [1]_). Mean and variance have closed forms,
+    since E[(1 - p)^j] = Π_{i<j} (false + i)/(true + false + i).
 
     References
     ----------
@@ -89,13 +89,13 @@ def judged(true: float, false: float, n_signals: float, known: float, fresh: flo
 def learned(
     of_source: float, before: tuple[float, float], n_signals: float, known: float, fresh: float
 ) -> tuple[float, float]:
-    """Return how many announcements of a page visits have found true and false, with one more visit.
+    """Return how many announcements of a page were true and how many false, after one more visit.
 
-    `of_source` is the weight of an announcement of the source, in nats; `before` has the numbers until then.
+    `of_source` is the weight of an announcement of the source, in nats; `before` has the two numbers before the visit.
 
     Examples
     --------
-    A source is right half of the time. An unchanged page after four announcements of it:
+    A source is right half of the time. It announced a page four times, and the page is unchanged:
 
     >>> from math import log
     >>> true, false = learned(log(2.0), (0.0, 0.0), 4.0, known=0.0, fresh=0.5)
@@ -113,6 +113,6 @@ def learned(
 
 
 def beta(of_source: float, own: tuple[float, float]) -> tuple[float, float]:
-    """Return the Beta distribution of a page's precision, by the weight of its source and its own announcements."""
+    """Return the Beta distribution of a page's precision, from its source's weight and its own announcements."""
     mean = min(max(-expm1(-of_source), EXTREME), 1.0 - EXTREME)
     return OF_THE_SOURCE * mean + own[0], OF_THE_SOURCE * (1.0 - mean) + own[1]

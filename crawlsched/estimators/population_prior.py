@@ -15,10 +15,10 @@ from crawlsched.estimators.probabilities import check_prior
 __all__ = ["learn_prior"]
 
 
-# Products take this number of rows, which OpenBLAS does not share among threads. Otherwise its threads would spin on
-# after their work, on processors that the crawl beside could use.
+# A matrix product takes this number of rows: few enough that OpenBLAS uses a single thread. Its other threads would
+# spin on after their work, on processors that the crawl needs.
 _PRODUCT_SLICE = 256
-# Up to this number of slices the likelihoods are kept: looking them up again takes longer than the rest.
+# Up to this number of slices the likelihoods stay in memory, since looking them up again takes longer than the rest.
 _MOST_KEPT = 128
 
 
@@ -38,19 +38,20 @@ def learn_prior(
     ----------
     log_likelihood : array_like, shape (n, K)
         Log-likelihood of each rate for each page, as `Posterior.log_likelihood` gives it (relative to the row's
-        maximum, without a prior), or its compact rows. A sample of the pages will do.
+        maximum, without a prior), or its compact rows. A sample of the pages is enough.
     groups : array_like of int, shape (n,), optional
         Group of each page, numbered from 0. Without it one distribution is learned for all.
     prior : array_like, shape (K,) or (n_groups, K), optional
-        Where to start and what to shrink towards. By default equal probabilities for the whole, and what is learned of
-        the whole for the groups; a row per group shrinks each towards its own parent (path pattern towards site).
+        The distribution to start from and to shrink towards. By default equal probabilities for the whole, and the
+        distribution of the whole for the groups. With a row per group, each group shrinks towards its own parent (a
+        path pattern towards its site).
     iterations : int, default 30
         Rounds of expectation and maximisation. Few rounds smooth; many leave a few spikes.
     strength : float, optional
         How many pages the `prior` counts for; 1 for the whole and 10 for groups by default. Positive, so that no rate
         is ever ruled out.
     n_groups : int, optional
-        Number of groups, where some may have no page; such a group gets the distribution that it is shrunk towards.
+        Number of groups, if some may have no page. Such a group gets the distribution that it would shrink towards.
     learning_rate : float, default 1
         Power of the likelihoods, as for `Posterior.weights`.
 
@@ -61,10 +62,10 @@ def learn_prior(
 
     Notes
     -----
-    Nonparametric empirical Bayes [1]_ by expectation-maximisation [2]_: with posterior weights w_ik proportional to
-    π_k L_ik, the new π_k is (Σ_i w_ik + s π0_k) / (n + s), which is the maximum of the likelihood with s pages of π0
-    added. Each round is two products of a matrix and a vector per slice of rows; memory beyond the argument is bounded.
-    The more the pages of a group differ, the larger is its bias: a fast page among slow ones needs visits of its own.
+    Nonparametric empirical Bayes [1]_ by expectation-maximisation [2]_. With posterior weights w_ik proportional to π_k
+    L_ik, the new π_k is (Σ_i w_ik + s π0_k) / (n + s). It maximises the likelihood with s pages of π0 added. Each round
+    is two products of a matrix and a vector per slice of rows; memory beyond the argument is bounded. The bias grows
+    with the differences between the pages of a group: a fast page among slow ones needs visits of its own.
 
     References
     ----------

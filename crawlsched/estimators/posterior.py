@@ -1,4 +1,4 @@
-"""The gridded posterior: for each page, how likely each of some fixed change rates is after what visits found."""
+"""The gridded posterior: for each page, the probability of each of some fixed change rates, given what visits found."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ __all__ = ["DEFAULT_RATES", "DEFAULT_RATES_ID", "Posterior", "Renewal", "grid_id
 
 #: 32 change rates (per second) in equal ratios of 1.62, from once in three years to once in 30 seconds.
 #:
-#: Neighbours have to be so close that no page falls between two of them. One visit tells rates apart that differ by a
-#: factor of about e, ten visits by about 1.6. Beyond that the crawl value hardly depends on the rest (it is flat at its
-#: best). The slow end is where a page is as good as unchanging over the life of a crawl, the fast end where no crawler
-#: follows; a page beyond either end is treated as one at the end. 32 numbers of 2 bytes are one cache line.
+#: Neighbours have to be close enough to stand for every rate between them. One visit tells rates apart that differ by a
+#: factor of about e; ten visits, by a factor of about 1.6. A finer grid would hardly change crawl values. At the slow
+#: end a page practically never changes while a crawl lasts. At the fast end no crawler can follow. A page beyond either
+#: end counts as one at that end. 32 numbers of 2 bytes are one cache line.
 DEFAULT_RATES: FloatArray = np.geomspace(1 / (3 * 365 * DAY), 1 / 30, 32)
 DEFAULT_RATES.setflags(write=False)
 
@@ -53,8 +53,8 @@ def _check_rates(rates: npt.ArrayLike) -> FloatArray:
 def grid_id(rates: npt.ArrayLike) -> str:
     """Return a short name that two grids share only if they hold the same rates.
 
-    It is the number of rates and a digest of them, each rounded to nine digits: so the name is the same on every
-    machine.
+    The name is the number of rates and a digest of them. Each rate is rounded to nine digits, so that the name is the
+    same on every machine.
 
     Examples
     --------
@@ -66,35 +66,37 @@ def grid_id(rates: npt.ArrayLike) -> str:
     return f"{grid.size}-{hashlib.blake2b(text.encode(), digest_size=4).hexdigest()}"
 
 
-#: The name of `DEFAULT_RATES`; a test holds it fast, since rows in databases depend on it.
+#: The name of `DEFAULT_RATES`; a test pins it, since rows in databases depend on it.
 DEFAULT_RATES_ID = grid_id(DEFAULT_RATES)
 
 
 class Renewal:
-    """The step of a hidden Markov chain of change rates, on the likelihoods of a grid.
+    """One step of a hidden Markov chain of change rates, applied to the likelihoods of a grid.
 
     Parameters
     ----------
     farthest : float, default 10
         A new rate lies within this factor of the old one, above or below it, except for the share `far`.
     far : float, default 0.1
-        This share of new rates is drawn from the prior: no rate is ever ruled out, and a jump by a hundred is seen.
+        This share of new rates is drawn from the prior, so that no rate is ever ruled out and a jump by a factor of a
+        hundred is noticed.
     most : float, default 2
-        A rate gets at most this multiple of its prior probability. Without that, evidence against rates that no page
-        has would hardly count, and a prior learned from such likelihoods would begin to believe in them.
+        In one step a rate gains at most this multiple of `probability` times its prior. Without the limit, evidence
+        against rates that no page has would hardly count, and a prior learned from such likelihoods would give them
+        weight.
 
     Notes
     -----
     With the prior π and likelihoods L the weights of the rates before the step are π L. The share ε of them goes to
     other rates: nine tenths evenly to the W rates within a factor of ten, the rest to all in proportion to the prior.
     No rate gets more than 2 ε times its prior. The state is the likelihood without the prior. Up to a constant, with
-    the odds o = ε / (1 - ε),
+    the odds o = ε / (1 - ε), the step is
 
         L_j ← L_j + min(o (0.9 Σ_near π_i L_i / (W π_j) + 0.1 Σ π_i L_i), 2 ε Σ π_i L_i).
 
-    The fixed share of Herbster and Warmuth (1998) is this formula with the last sum alone. The more pages have a rate
-    like a page's new one, the sooner it is found; new rates come from wherever the prior has any. A new rate within a
-    factor of ten of the old one is soon found, whatever the rates of other pages are.
+    The fixed share of Herbster and Warmuth (1998) is this formula with the last sum alone. There, new rates are drawn
+    from the prior, so a page's new rate is found soon only if many pages have such a rate. Here a new rate within a
+    factor of ten of the old one is found soon, whatever the rates of other pages are.
 
     Examples
     --------
@@ -108,29 +110,29 @@ class Renewal:
     def __init__(
         self, rates: FloatArray, probability: float, *, farthest: float = 10.0, far: float = 0.1, most: float = 2.0
     ) -> None:
-        # Rates that are ten times each other but for rounding are near.
+        # Rounding must not exclude rates that differ by exactly this factor.
         factors = np.array([1.0 / farthest, farthest]) * [1.0 - 1e-9, 1.0 + 1e-9]
         self.near: IndexArray = np.searchsorted(rates, np.outer(rates, factors))
         odds = probability / (1.0 - probability)
         widest = int(np.diff(self.near, axis=1).max())
         self._shares = (1.0 - far) * odds / widest, far * odds, most * probability
-        # Which rates near each rate give it their weight, with their share; the last column has the share from all.
+        # Each column has the shares that a rate gets from the rates near it; the last column adds up all weights.
         rows = np.arange(rates.size)[:, np.newaxis]
         nearby = (rows >= self.near[:, 0]) & (rows < self.near[:, 1])
         self._sums: FloatArray = np.column_stack([nearby * self._shares[0], np.ones(rates.size)])
 
     def log_likelihood(self, before: FloatArray, prior: FloatArray) -> FloatArray:
-        """Return log-likelihoods of the rates now, but for a constant, from those of the rates before."""
+        """Return log-likelihoods of the rates after the step, up to a constant, from those before it."""
         return self.renewed(np.exp(before), prior)
 
     def renewed(self, likelihood: FloatArray, prior: FloatArray) -> FloatArray:
-        """Return what `log_likelihood` returns, from likelihoods; what they stand in is taken for it."""
+        """Return what `log_likelihood` does, from likelihoods; the result overwrites the argument `likelihood`."""
         _, far, most = self._shares
         weights = likelihood * prior
-        if weights.ndim == 1:  # what each visit asks for: a plain number is faster
+        if weights.ndim == 1:  # the case of every visit: a plain number is faster
             sums = weights.dot(self._sums)
             total = sums.item(-1)
-        else:  # a product for each row: that of two matrices would be rounded otherwise
+        else:  # a product for each row: a product of two matrices would round differently
             sums = np.matmul(weights[:, np.newaxis], self._sums)[:, 0]
             total = sums[:, -1:]
         found: FloatArray = sums[..., :-1]
@@ -141,7 +143,7 @@ class Renewal:
 
 
 class Posterior(Estimator):
-    """Bayes' rule on a grid of change rates; the estimator that the scheduler lives on.
+    """Bayes' rule on a grid of change rates; the estimator that the scheduler uses by default.
 
     Parameters
     ----------
@@ -153,43 +155,44 @@ class Posterior(Estimator):
         about the order of magnitude. Only read when probabilities are asked for.
     dtype : {numpy.float64, numpy.uint8}
         How log-likelihoods are kept: exactly (8 K bytes a page), or compactly (K bytes a page). Compact ones are off by
-        some sqrt(n)/50 nats after n visits, see Notes.
+        about sqrt(n)/50 nats after n visits, see Notes.
     renewal : float, optional
-        Probability in [0, 1) that between two visits the page's rate has become another one, as a rule within a factor
-        of ten (`Renewal`); 0 by default.
+        Probability in [0, 1) that the page's rate changes between two visits, usually by less than a factor of ten
+        (`Renewal`); 0 by default.
 
     Attributes
     ----------
     rates_id : str
-        Its name, for rows in a store.
+        The name of the grid, for rows in a store.
 
     Notes
     -----
     A visit after τ seconds multiplies the likelihood of rate r by ``exp(-r τ)`` if the page was unchanged and by
-    ``1 - exp(-(r τ + e))`` if it had changed, where e, the `evidence`, is what announcements take off the
-    log-probability of freshness: the sum of κ n over their sources (noisy-signals paper [1]_, section 3: a page is
-    fresh with probability exp(-α τ - κ n)). For an unchanged page exp(-e) is common to all rates and drops out.
+    ``1 - exp(-(r τ + e))`` if it had changed. Here e, the `evidence`, is what announcements take off the
+    log-probability of freshness, the sum of κ n over their sources. (By the noisy-signals paper [1]_, section 3, a page
+    is fresh with probability exp(-α τ - κ n).) For an unchanged page exp(-e) is common to all rates and drops out.
 
-    State is the log-likelihood relative to each row's maximum, *without* the prior, so that a newly learned prior
+    The state is the log-likelihood relative to each row's maximum, *without* the prior, so that a newly learned prior
     applies to every page at once.
 
-    With `renewal` ε the rate is a hidden Markov chain, and the step before each visit is that of its filter (fixed
-    share [3]_, but for where a new rate is drawn from). Evidence against a rate is then never much more than log(1/ε),
-    and the estimate soon follows a page whose rate has changed. A page with a steady rate is known as well as before.
-    docs/notes/learning.md has the figures.
+    With `renewal` ε the rate is a hidden Markov chain, and each visit begins with a step of its filter. This is the
+    fixed share [3]_ with another distribution of new rates. Evidence against a rate is then never much more than
+    log(1/ε), and the estimate soon follows a page whose rate has changed. The estimate of a steady rate is hardly worse
+    for that. docs/notes/learning.md has the figures.
 
-    Bias: the posterior mean is drawn towards the prior (its whole purpose) as long as visits are few: by as much as
-    the prior's mean is off for a page not yet visited, and no more than O(1/n) after n visits. A page changing faster
-    than the last rate of the grid, or slower than the first, is taken for one at that end. Where the grid is sparse
-    the mean may be off by up to half a grid step (27 % of the rate with the default grid) once the posterior has
-    shrunk onto two neighbours: the price of constant state.
+    While visits are few, the prior draws the posterior mean towards its own mean; that is its purpose. For a page not
+    yet visited the bias is the error of the prior's mean; after n visits it is at most O(1/n). A page that changes
+    faster than the last rate of the grid, or more slowly than the first, counts as one at that end. Once the posterior
+    has shrunk onto two neighbours of the grid, the mean may be off by up to half a grid step (27 % of the rate with the
+    default grid). That is the price of constant state.
 
-    In compact form each update is rounded down after adding an evenly spread offset from (page, number of updates), so
-    that rounding is right on average even for updates far below a step. Whoever updates such rows counts the updates.
-    Steps are coarser for less likely rates (1/2048 nat at the likeliest, 1/20 nat a nat below it). Crawl values of
-    single pages are then off by half a percent after 30 visits, and by one or two percent where visits tell little and
-    `renewal` forgets that again. The uncertainty of the rate itself makes them off by 10 to 45 %. Rates less likely
-    than e^-32 times the likeliest are kept at e^-32: that is also all that can be remembered against a rate.
+    In compact form each update is rounded down, after an offset was added that depends on the page and the number of
+    updates. The offsets are evenly spread, so rounding is right on average even for updates far below a step. The
+    caller counts the updates of such rows. Steps are coarser for less likely rates (1/2048 nat at the likeliest, 1/20
+    nat a nat below it). Crawl values of single pages are then off by half a percent after 30 visits. They are off by
+    one or two percent where a visit says little and `renewal` forgets it again. The uncertainty of the rate itself puts
+    them off by 10 to 45 %. A rate less likely than e^-32 times the likeliest is kept at e^-32, so no evidence against a
+    rate counts for more.
 
     References
     ----------
@@ -257,7 +260,7 @@ class Posterior(Estimator):
             Nats that announcements since the visit before take off the log-probability of freshness, the sum of
             κ n over their sources; 0 by default, ``inf`` where an announcement is proof.
         prior : array_like, shape (K,) or (n, K), optional
-            What `renewal` takes rates before the visits to be like; that of the constructor by default.
+            The prior that `renewal` uses; that of the constructor by default.
         n_updates : int, optional
             How many updates these rows have had; needed for compact rows, since rounding depends on it.
         """
@@ -301,23 +304,23 @@ class Posterior(Estimator):
         Parameters
         ----------
         doubt : float, default 0
-            Probability that an unchanged page would have looked the same if it had changed.
+            Probability that a page which changed would have looked unchanged.
         time_since_modified : float, optional
-            Seconds from the page's last change to this visit, where they are known. They are used only for a changed
-            page without evidence, and only if they are fewer than `elapsed`.
+            Seconds from the page's last change to this visit, if known. They are used only for a changed page without
+            evidence, and only if they are fewer than `elapsed`.
         n_updates : int, default 0
             How many updates the row has had; rounding of compact rows depends on it.
 
         Notes
         -----
-        With a doubt q, an unchanged page has the likelihood q + (1 - q) e^{-(rτ + e)}: it cannot speak against a rate
-        by more than log q. The last of a Poisson page's changes s seconds ago has the likelihood r e^{-rs}, instead of
-        1 - e^{-rτ} where only that it changed is known: what the estimator of Cho and Garcia-Molina for pages with
-        Last-Modified uses (2003, section 5), here for the whole grid.
+        With a doubt q, an unchanged page has the likelihood q + (1 - q) e^{-(rτ + e)}. So it lowers the log-likelihood
+        of a rate by at most -log q. If a page is known to have changed last s seconds ago, its likelihood is r e^{-rs}
+        instead of 1 - e^{-rτ}. The estimator of Cho and Garcia-Molina for pages with Last-Modified uses the same
+        likelihood (2003, section 5); here it is used for the whole grid.
 
         Examples
         --------
-        A page changed within the last 10,000 s; that it did so 9,000 s ago speaks for the slower rate:
+        Both pages changed within the last 10,000 s. The one that last changed 9,000 s ago probably has the slower rate:
 
         >>> posterior = Posterior(2, rates=[1e-4, 1e-3])
         >>> posterior.update_one(0, 10_000.0, True)
@@ -357,7 +360,7 @@ class Posterior(Estimator):
             relative += np.log(doubt + (1.0 - doubt) * np.exp(-(expected + evidence)))
         else:
             relative -= expected
-        relative -= relative.item(relative.argmax())  # of some dozens, in a quarter of the time of `max`
+        relative -= relative.item(relative.argmax())  # for some dozens of numbers in a quarter of the time of `max`
         stored[page] = relative if self.dtype == "float64" else encoded(relative, dither_one(page, n_updates))
 
     def weights(
@@ -369,9 +372,9 @@ class Posterior(Estimator):
         ----------
         prior : array_like, shape (K,) or (n, K), optional
             Probability of each rate before the first visit, for all pages or for each; that of the constructor by
-            default. Need not add up to 1.
+            default. It need not add up to 1.
         learning_rate : float, default 1
-            Power of the likelihood: below 1 less is learned from each visit (a generalized posterior).
+            Power of the likelihood; below 1, each visit teaches less (a generalized posterior).
         """
 
         def read(rows: IndexArray) -> FloatArray:

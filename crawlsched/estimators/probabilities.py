@@ -1,4 +1,4 @@
-"""Probabilities over a grid of rates: checked priors, and what prior and likelihood make together."""
+"""Probabilities over a grid of rates: checked priors, posteriors and their quantiles."""
 
 from sys import float_info
 from typing import Any
@@ -27,7 +27,7 @@ def check_prior(prior: npt.ArrayLike, n_rates: int, n_pages: int | None = None) 
 
 
 def rate_quantile(weights: FloatArray, rates: FloatArray, q: float) -> FloatArray:
-    """Return the rates that are exceeded with probability 1 - q, by what each rate of a grid weighs.
+    """Return the rate that is exceeded with probability 1 - q, for each row of weights over a grid.
 
     Each rate of the grid stands for the rates around it, halfway (in ratio) to its neighbours, evenly on a logarithmic
     scale.
@@ -49,7 +49,7 @@ def posterior_probabilities(stored: npt.NDArray[Any], prior: FloatArray, learnin
     """Return prior times likelihood to the power `learning_rate`, row by row, divided by its sum."""
     joint = relative_likelihoods(stored, learning_rate)
     joint *= prior
-    # Added up in order; `sum` adds in pairs.
+    # The sum is taken in order; `sum` adds in pairs.
     total = joint.cumsum(axis=1)[:, -1:]
     lost = np.flatnonzero(total[:, 0] < TINY)
     if lost.size:

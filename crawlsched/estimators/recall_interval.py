@@ -1,4 +1,4 @@
-"""The interval of recall: between which bounds the share of changes that a source announces lies."""
+"""The 95 % interval of a source's recall, the share of changes that it announces."""
 
 from sys import float_info
 
@@ -14,7 +14,7 @@ __all__ = ["recall_interval"]
 
 # True announcements per second of a page, as multiples of the mean of all announcements.
 _RATES: FloatArray = np.geomspace(1e-3, 50.0, 32)
-# Changes that are not announced for each that is.
+# Unannounced changes for each announced one.
 _ODDS: FloatArray = np.geomspace(1e-4, 1e3, 128)
 
 
@@ -28,19 +28,19 @@ def recall_interval(
 ) -> tuple[float, float, float] | None:
     """Return the recall of greatest likelihood and its 95 % interval, from visits of pages of one source.
 
-    None where nothing was announced, or every visit came after an announcement. `fit` is `SignalQuality.fit` of these
-    visits, where that is known already; `iterations` are those of expectation-maximisation.
+    Return None if nothing was announced, or if an announcement preceded every visit. `fit` is `SignalQuality.fit` of
+    these visits, if it has been computed already. `iterations` are those of expectation-maximisation.
 
     Notes
     -----
-    The share of changes that are announced is taken to be the same for all pages of a source; how often they change is
-    not. A page with true announcements at the rate λ then has unannounced changes at the rate φ λ, and recall is 1 / (1
-    + φ). Only visits without an announcement before them are evidence of φ. Unannounced changes do not depend on
-    announcements, while a crawl that goes by announcements sees pages that change often only after one. The
-    distribution of each page's λ follows from the Poisson number of its announcements, true and false. Its prior is
-    that of the source's pages (expectation-maximisation over a grid). False ones come at one rate, which follows from
-    the precision [1]_. The interval comes from the likelihood of φ, widened by the errors of the announcements' number
-    and precision.
+    The model: all pages of a source have the same recall, but their change rates differ. A page with true announcements
+    at the rate λ then has unannounced changes at the rate φ λ, and recall is 1 / (1 + φ). Only visits that no
+    announcement preceded are evidence of φ, since unannounced changes do not depend on announcements. A crawl that
+    follows announcements makes few such visits to pages that change often, so each page's λ has to be estimated. Its
+    distribution follows from the number of the page's announcements, which is Poisson. The prior is the distribution
+    over the source's pages (expectation-maximisation over a grid). False announcements come at one rate, which follows
+    from the precision [1]_. The interval comes from the likelihood of φ. The errors of the number and the precision of
+    announcements widen it.
 
     References
     ----------
@@ -80,7 +80,7 @@ def recall_interval(
     counted = NORMAL_95 / np.sqrt(counts.sum())
     low = _edge(missing[best:], _ODDS[best:], float(np.hypot(counted, below)), np.inf)
     high = _edge(missing[best::-1], _ODDS[best::-1], float(np.hypot(counted, above)), 0.0)
-    # At either end of the scale nothing speaks against a recall of 1, or of 0.
+    # At either end of the scale there is no evidence against a recall of 1, or of 0.
     odds = {0: 0.0, _ODDS.size - 1: np.inf}.get(best, float(_ODDS[best]))
     return 1.0 / (1.0 + odds), 1.0 / (1.0 + low), 1.0 / (1.0 + high)
 
@@ -103,7 +103,7 @@ def _distributions(
 def _log_likelihood(
     rates: FloatArray, weights: FloatArray, page: npt.NDArray[np.intp], changed_after: FloatArray, quiet: FloatArray
 ) -> float:
-    """Return the likelihood of silent visits' findings, given pages' unannounced changes at weighted rates."""
+    """Return the log-likelihood of the findings of silent visits, with unannounced changes at weighted rates."""
     found = -np.outer(quiet, rates)
     np.add.at(found, page, np.log(-np.expm1(-np.outer(changed_after, rates))))
     greatest = found.max(axis=1)
@@ -112,7 +112,7 @@ def _log_likelihood(
 
 
 def _edge(missing: FloatArray, odds: FloatArray, error: float, end: float) -> float:
-    """Return the odds at which the likelihood falls too low on the way to `end`; `end` if it never does.
+    """Return the odds at which the likelihood falls too low, going from the best to `end`; `end` if it never does.
 
     The error of the rate of true announcements, on the scale of log(odds), is added to the distance.
     """

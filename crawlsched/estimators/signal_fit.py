@@ -1,4 +1,4 @@
-"""The maximum-likelihood fit of what announcements are worth, and the likelihood that it climbs."""
+"""The maximum-likelihood fit of the weight of announcements, and the likelihood."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ from crawlsched.columns.numerics import CONVERGED, LARGEST_LOG, ROUNDS
 
 __all__ = ["DROP_95", "NORMAL_95", "Evidence", "SignalFit", "fit_evidence", "regularized"]
 
-#: exp(-36) is the rounding error of 1 - exp(-36): a heavier announcement cannot be told from a certain one.
+#: exp(-36) is the rounding error of 1, so a heavier announcement is the same as a certain one.
 MAX_SIGNAL_WEIGHT = 36.0
 
-#: Half of a normal distribution's 95 %, and half the 95 % quantile of chi-squared with one degree of freedom.
+#: The 97.5 % quantile of the normal distribution, and half the 95 % quantile of chi-squared with one degree of freedom.
 NORMAL_95 = NormalDist().inv_cdf(0.975)
 DROP_95 = NORMAL_95**2 / 2
 
@@ -28,13 +28,13 @@ class Evidence(NamedTuple):
     """Visits as the likelihood needs them."""
 
     x: FloatArray  # elapsed time of visits that found a change; shape (m,)
-    n: FloatArray  # announcements in it; shape (m,)
+    n: FloatArray  # announcements in that time; shape (m,)
     weight: FloatArray  # how many such visits each row stands for; shape (m,)
     unchanged_x: float  # sums over visits that found no change
     unchanged_n: float
 
     def with_prior(self, true_signals: float, false_signals: float) -> "Evidence":
-        """Return these visits and some announcements more that nothing else could explain, true and false ones."""
+        """Return these visits with some announcements added that are certainly true or certainly false."""
         if true_signals == 0:
             return self._replace(unchanged_n=self.unchanged_n + false_signals)
         added = (np.append(self.x, 0.0), np.append(self.n, 1.0), np.append(self.weight, true_signals))
@@ -47,7 +47,7 @@ class Evidence(NamedTuple):
         return found - scale * self.unchanged_x - signal_weight * self.unchanged_n
 
     def slopes(self, scale: float, signal_weight: float) -> tuple[float, float, float, float, float]:
-        """Return the first derivatives by scale and weight, and the second (scale, mixed, weight), negated."""
+        """Return the first derivatives by scale and weight, and the negated second ones (scale, mixed, weight)."""
         odds = np.clip(scale * self.x + signal_weight * self.n, _LEAST_ODDS, LARGEST_LOG)
         first = 1.0 / np.expm1(odds)
         second = self.weight * first * (1.0 + first)
@@ -65,9 +65,9 @@ class Evidence(NamedTuple):
 def regularized(evidence: Evidence) -> Evidence:
     """Return evidence whose likelihood is greatest at a finite place.
 
-    The scale would be infinite if every visit found a change. So would be the signal weight if every visit after an
-    announcement did. Half an unchanged visit of the mean kind is added then, as Cho and Garcia-Molina (2003) do in
-    their section 4.2 for the same reason.
+    The scale would be infinite if every visit found a change, and the signal weight if every visit after an
+    announcement did. In these cases half an average unchanged visit is added. Cho and Garcia-Molina (2003, section 4.2)
+    do so for the same reason.
     """
     x, n, weight = evidence.x, evidence.n, evidence.weight
     if evidence.unchanged_x == 0 and (x > 0).any():
@@ -80,9 +80,9 @@ def regularized(evidence: Evidence) -> Evidence:
 def _maximize(evidence: Evidence) -> tuple[float, float]:
     """Return the scale and the signal weight of greatest likelihood.
 
-    The likelihood being concave, there are three cases: the greatest value lies on the edge without weight, on the edge
-    without scale, or inside. Where they tie (announcements that come with every visit), the first has precedence: what
-    does not help is not trusted.
+    The likelihood is concave, so there are three cases: the greatest value lies on the edge of weight 0, on the edge of
+    scale 0, or inside. Where they tie (an announcement before every visit), the first counts: announcements that do not
+    help get no weight.
     """
     unit = float(evidence.weight @ evidence.x) + evidence.unchanged_x or 1.0
     evidence = evidence._replace(x=evidence.x / unit, unchanged_x=evidence.unchanged_x / unit)
@@ -90,7 +90,7 @@ def _maximize(evidence: Evidence) -> tuple[float, float]:
     signals = float(evidence.weight @ evidence.n) + evidence.unchanged_n
     if signals == 0 or evidence.slopes(scale, 0.0)[1] <= 1e-9 * signals:
         return scale / unit, 0.0
-    # The same question with the roles exchanged.
+    # The same problem with the roles of time and announcements exchanged.
     other = Evidence(evidence.n, evidence.x, evidence.weight, evidence.unchanged_n, evidence.unchanged_x)
     signal_weight = min(_maximize_scale(other, 0.0), MAX_SIGNAL_WEIGHT)
     if evidence.slopes(0.0, signal_weight)[0] <= 0:
@@ -103,7 +103,7 @@ def _maximize(evidence: Evidence) -> tuple[float, float]:
 def _maximize_scale(evidence: Evidence, signal_weight: float, start: float = 0.0) -> float:
     """Return the scale of greatest likelihood for a signal weight, found from `start`.
 
-    There must be an unchanged visit, or the scale is infinite.
+    There must be an unchanged visit: without one the scale is infinite.
     """
     changed = evidence.x > 0
     if not changed.any():
@@ -112,15 +112,16 @@ def _maximize_scale(evidence: Evidence, signal_weight: float, start: float = 0.0
     given = signal_weight * n
     if evidence.unchanged_x == 0:
         return float("inf")
-    # 1/(e^y - 1) >= 1/y - 1/2: where nothing is announced this is a scale below the solution, otherwise a guess.
+    # Since 1/(e^y - 1) >= 1/y - 1/2, this scale lies below the solution where nothing is announced; elsewhere it is a
+    # guess.
     scale = start or float(weight.sum()) / (evidence.unchanged_x + 0.5 * float(weight @ x))
     if (
         signal_weight > 0
         and float(weight @ (x / np.expm1(np.clip(given, _LEAST_ODDS, LARGEST_LOG)))) <= evidence.unchanged_x
     ):
         return 0.0  # downhill from the start: announcements explain all changes
-    # The logarithm of the slope of changed visits is convex and falls: from the left Newton's method on it never
-    # overshoots, from the right it does once.
+    # The logarithm of the slope of changed visits is convex and falls. So Newton's method on it never overshoots from
+    # the left, and from the right only once.
     target = np.log(evidence.unchanged_x)
     for _ in range(ROUNDS):
         first = 1.0 / np.expm1(np.clip(scale * x + given, _LEAST_ODDS, LARGEST_LOG))
@@ -142,7 +143,7 @@ def _weight_interval(evidence: Evidence, signal_weight: float, drop: float) -> t
     best = evidence.log_likelihood(near, signal_weight)
 
     def excess(weight: float) -> float:
-        # The root of the loss is nearly straight, so its crossing is soon found.
+        # The square root of the loss is nearly linear, so its crossing is found in a few steps.
         lost = best - evidence.log_likelihood(_maximize_scale(evidence, weight, near), weight)
         return float(np.sqrt(max(lost, 0.0)) - np.sqrt(drop))
 
@@ -166,7 +167,7 @@ def _crossing(function: Callable[[float], float], inside: float, outside: float)
         value = function(middle)
         if abs(value) < 1e-4 or abs(outside - inside) < 1e-6 * outside:
             break
-        # An end that stays for a second time counts half, so that both move.
+        # The value at an end that stays for a second time is halved, so that both ends move.
         if value < 0:
             inside, below, above, side = middle, value, above / 2 if side < 0 else above, -1
         else:
@@ -175,7 +176,7 @@ def _crossing(function: Callable[[float], float], inside: float, outside: float)
 
 
 def _climb(evidence: Evidence, scale: float, signal_weight: float) -> tuple[float, float]:
-    """Maximize over both by Newton's method from inside; x is in units of its sum."""
+    """Maximize over scale and weight by Newton's method, from a point inside; x is in units of its sum."""
     value = evidence.log_likelihood(scale, signal_weight)
     for _ in range(ROUNDS):
         step = _step(evidence.slopes(scale, signal_weight), scale, signal_weight)
@@ -189,7 +190,7 @@ def _climb(evidence: Evidence, scale: float, signal_weight: float) -> tuple[floa
             length /= 2
         moved = max(abs(next_scale - scale) / scale, abs(next_weight - signal_weight) / signal_weight)
         if next_value < value:
-            break  # nothing but rounding is left
+            break  # the rest is rounding
         scale, signal_weight, value = next_scale, next_weight, next_value
         if moved < 1e-10:
             break
@@ -197,12 +198,12 @@ def _climb(evidence: Evidence, scale: float, signal_weight: float) -> tuple[floa
 
 
 def _step(slopes: tuple[float, float, float, float, float], scale: float, signal_weight: float) -> tuple[float, float]:
-    """Return Newton's step, but with neither parameter shrinking to less than a tenth at once.
+    """Return Newton's step, limited so that no parameter falls below a tenth of its value.
 
     Where the step would go beyond that, one parameter goes as far as it may, and the other to its best value there.
     """
     by_scale, by_weight, a, b, c = slopes
-    # A little curvature where there is none: along the ridge of announcements proportional to time, for instance.
+    # Add a little curvature where there is none, such as along the ridge where announcements are proportional to time.
     a, c = a * (1 + 1e-9) + 1e-12, c * (1 + 1e-9) + 1e-12
     determinant = a * c - b * b
     step_scale = (c * by_scale - b * by_weight) / determinant
@@ -218,7 +219,7 @@ def _step(slopes: tuple[float, float, float, float, float], scale: float, signal
 
 @dataclass(frozen=True, slots=True)
 class SignalFit:
-    """What announcements of one source are worth."""
+    """The rates and the weight of one source's announcements, fitted from visits."""
 
     unsignalled_change_rate: float  # changes per second that are not announced (α)
     signal_weight: float  # nats that one announcement takes off the log-probability of freshness (κ), at most 36
@@ -256,8 +257,8 @@ class SignalFit:
     def false_signal_rate_interval(self, n_signals: float) -> tuple[float, float]:
         """Return the 95 % interval of the false signal rate, fitted from `n_signals` announcements, per second.
 
-        On the logarithmic scale ν = γ exp(-κ) has the errors of κ, and of γ, a count of the relative variance
-        1 / count that does not depend on what the visits found.
+        On the logarithmic scale, the error of ν = γ exp(-κ) combines those of κ and of γ. γ comes from a count, with
+        the relative variance 1 / count. It does not depend on what the visits found.
 
         >>> fit = SignalFit(0.01, 0.7, 0.1, (0.5, 1.0))
         >>> [round(rate, 3) for rate in (fit.false_signal_rate, *fit.false_signal_rate_interval(400.0))]
@@ -275,7 +276,7 @@ def fit_evidence(
 ) -> SignalFit:
     """Return the fit of greatest likelihood to visits of `time` seconds with `signals` announcements.
 
-    `prior` has the announcements assumed to have been seen already, (true, false).
+    `prior` has the numbers of announcements assumed to have been seen beforehand, (true, false).
     """
     if prior is not None:
         true_signals, false_signals = (float(count) for count in prior)

@@ -1,8 +1,8 @@
-"""Partial pooling: how far the announcements of sources, and of their sites, can be trusted.
+"""Partial pooling of the precision of announcements, over sources and over the sites of a source.
 
-For each source, the precision of all sources counts as ten announcements; for each site of a source, that of the source
-does. The larger group's precision is the mean of its members' own, weighted by how many of their announcements were
-followed by a visit.
+The fit of a source starts from ten announcements with the precision of all sources. The fit of a site starts from ten
+with the precision of its source. The larger group's precision is the mean of its members', weighted by the number of
+their announcements that a visit followed.
 """
 
 from __future__ import annotations
@@ -22,22 +22,23 @@ Visits = Mapping[str, npt.NDArray[Any]]
 
 #: Precision of announcements before anything is known: as likely true as not.
 FIRST_PRECISION = 0.5
-# How many announcements the larger group's precision counts as when a member's is fitted (a source among all sources, a
-# site of a source). A site with at least this number of visits after an announcement has a quality of its own.
+# The larger group's precision counts as this number of announcements in the fit of a member (a source among all
+# sources, a site of a source). A site with at least this number of visits after an announcement has a quality of its
+# own.
 _ANNOUNCEMENTS_OF_THE_WHOLE = 10.0
 #: At most this many sites have a quality of their own, or a prior: the sites with most visits.
 MOST_GROUPS = 512
 
 
 def pooled_sources(visits: Visits, weights: FloatArray, intervals: FloatArray) -> None:
-    """Fit each source, shrunk towards all together."""
+    """Fit each source, shrunk towards the mean of all sources."""
     sources = visits["source"].astype(np.intp)
     quality = _bank(sources, weights.size, visits)
     seen = np.unique(sources)
     first = FIRST_PRECISION, 1 - FIRST_PRECISION
     heard = np.bincount(sources, visits["n_signals"] > 0, weights.size)[seen]
     alone = np.array([quality.fit_group(source, first, interval=False).precision for source in seen.tolist()])
-    # One announcement, as likely true as not, keeps the whole from being sure of anything before it has seen some.
+    # One announcement that is as likely true as not is added, so that the mean is never 0 or 1.
     precision = (FIRST_PRECISION + float(alone @ heard)) / (1.0 + float(heard.sum()))
     weights[-1], intervals[-1] = -np.log1p(-precision), quality.fit_group(seen, first).precision_interval
     true = precision * _ANNOUNCEMENTS_OF_THE_WHOLE
@@ -47,7 +48,7 @@ def pooled_sources(visits: Visits, weights: FloatArray, intervals: FloatArray) -
 
 
 def pooled_sites(visits: Visits, weights: FloatArray) -> list[tuple[int, int, float, int]]:
-    """Fit each site with evidence, of sources that have several, shrunk towards the mean of these sites.
+    """Fit the sites with evidence, for each source with several such sites, shrunk towards the mean of these sites.
 
     Fitting all visits of a source together would fail: if one site is announced rightly and another never changes,
     announcements and changes look independent.

@@ -1,4 +1,4 @@
-"""How far announcements of changes can be trusted: precision, recall and signal weight from what visits found."""
+"""The quality of announcements: precision, recall and signal weight, fitted from what visits found."""
 
 import numpy as np
 import numpy.typing as npt
@@ -26,9 +26,9 @@ class SignalQuality:
     Model [1]_: with n announcements in τ seconds a page is found changed with probability 1 - exp(-(α τ + κ n)). (The
     paper's appendix E prints the probability of *unchanged* for it; see `fit`.)
 
-    Unchanged visits enter the likelihood only with Σ τ and Σ n. Changed visits are summed in 14 cells of τ by 6 of n.
+    Unchanged visits enter the likelihood only by Σ τ and Σ n. Changed visits are summed in 14 cells of τ by 6 of n.
     Each cell has their number, the mean and variance of τ, the mean of n and its covariance with τ: 3.4 kilobytes a
-    group, for any number of visits. This costs below 1 % of the rate and of the weight (0.01 in the weight at least).
+    group, for any number of visits. The error from this is below 1 % of the rate, and below 1 % of the weight or 0.01.
 
     References
     ----------
@@ -91,9 +91,9 @@ class SignalQuality:
         filled = total["changed_visits"] > 0
         visits = total["changed_visits"][filled]
         mean, mean_n = total["changed_x"][filled] / visits, total["changed_n"][filled] / visits
-        # Half of a cell's visits lie a standard deviation below the mean and half above: this is right to the third
-        # order. Their announcements go with them as far as they come with time: those in step with time must not seem
-        # to mean anything.
+        # Half of a cell's visits count as one standard deviation below the mean, half as one above: right to the third
+        # order. Their announcements are shifted by the covariance: announcements in proportion to time must not seem to
+        # mean anything.
         spread = np.sqrt(np.maximum(total["changed_xx"][filled] / visits - mean**2, 0.0))
         together = total["changed_xn"][filled] / visits - mean * mean_n
         spread_n = np.divide(together, spread, out=np.zeros_like(spread), where=spread > 1e-6 * mean)
@@ -123,26 +123,25 @@ class SignalQuality:
         Parameters
         ----------
         prior : tuple of float, optional
-            Announcements thought to have been seen already, (true, false): shrinks the precision towards
-            true / (true + false). None by default.
+            Numbers of announcements assumed to have been seen beforehand, (true, false). They shrink the precision
+            towards true / (true + false). None by default.
         interval : bool, default True
             False leaves out the interval, which costs most of the time.
 
         Returns
         -------
         SignalFit
-            Consistent, and finite for every input: where all visits, or all after an announcement, found a change, half
-            an unchanged one is added; without announcements, or where they come in step with time and so cannot be told
-            from it, the weight is 0.
+            Consistent, and finite for every input. Half an unchanged visit is added where all visits, or all after an
+            announcement, found a change. The weight is 0 without announcements, or where their number is in proportion
+            to time.
 
         Notes
         -----
         Maximizes Σ_changed log(1 - exp(-(α τ + κ n))) - Σ_unchanged (α τ + κ n), concave in (α, κ). Appendix E of [1]_
         prints the Bernoulli parameter of z = 1 as exp(-...), which is the probability of *unchanged*.
 
-        Bias: of order 1/n, towards too great a weight where few announcements were seen (with 10 of them and a
-        precision of one half, κ is 0.06 too high on average, with 30 of them 0.02); none is left at appendix E's
-        100,000 time units.
+        The bias is of order 1/n, towards too great a weight. At a precision of one half, κ is on average 0.06 too high
+        with 10 announcements, and 0.02 with 30. No bias is left at appendix E's 100,000 time units.
 
         References
         ----------
@@ -170,9 +169,9 @@ class SignalQuality:
 
         Notes
         -----
-        Appendix E of [1]_ prints the denominator of recall for precision too. Biased, and the more so the longer the
-        intervals: a change that was not announced and a false announcement in the same interval count as a true one.
-        With visits at a quarter of the change rate a precision of 0.2 comes out as 0.84 to 0.91.
+        Appendix E of [1]_ prints the denominator of recall for precision too. The result is biased, the more so the
+        longer the intervals: an unannounced change and a false announcement in the same interval count as a true
+        announcement. With visits at a quarter of the change rate a precision of 0.2 comes out as 0.84 to 0.91.
 
         References
         ----------

@@ -15,7 +15,7 @@ __all__ = ["MaximumLikelihood", "MomentMatching"]
 
 
 class MaximumLikelihood(Estimator):
-    """The change rate that makes what visits found most likely.
+    """The change rate under which the findings of the visits are most likely.
 
     Parameters
     ----------
@@ -26,16 +26,16 @@ class MaximumLikelihood(Estimator):
 
     Notes
     -----
-    Solves equation (2) of Cho and Garcia-Molina [1]_, Σ_changed t / (e^{λ t} - 1) = Σ_unchanged t. It has no positive
-    solution where no visit found a change: the likelihood is greatest at 0. Its solution is infinite where all did:
-    half an unchanged visit of the mean interval is added then, which for regular visits gives log(2n + 1) per interval,
-    as `BiasReduced` does.
+    Solves equation (2) of Cho and Garcia-Molina [1]_, Σ_changed t / (e^{λ t} - 1) = Σ_unchanged t. Where no visit found
+    a change it has no positive solution: the likelihood is greatest at 0. Where every visit found one, the solution is
+    infinite. Then half an unchanged visit of the mean interval is added. For regular visits this gives log(2n + 1) per
+    interval, as `BiasReduced` does.
 
-    Biased high for few visits by a term of order 1/n, since changed visits in a row point to ever higher rates: one
-    change apart by 11 % with 10 visits and 3 % with 30 at regular intervals, by 22 and 5 % at random ones. Consistent
-    as n grows, whatever the intervals. Efficient: no other unbiased estimator is more precise for long histories. It
-    has to keep every interval that ended in a change, and each new visit means solving the equation anew: state grows
-    with the history (8 to 32 bytes per change).
+    The estimate is biased high by a term of order 1/n, since changed visits in a row point to ever higher rates. With
+    visits one change apart this is 11 % for 10 visits and 3 % for 30 at regular intervals, and 22 and 5 % at random
+    ones. The estimate is consistent whatever the intervals, and efficient: no unbiased estimator is more precise for
+    long histories. It has to keep every interval that ended in a change, so its state grows with the history (8 to 32
+    bytes per change). After each visit the equation has to be solved anew.
 
     References
     ----------
@@ -104,18 +104,19 @@ class MaximumLikelihood(Estimator):
 
 
 class MomentMatching(Estimator):
-    """The change rate at which the unchanged visits are as many as expected.
+    """The change rate at which the expected number of unchanged visits equals the number found.
 
     Notes
     -----
     Solves Σ (1 - I_j) = Σ e^{-Δ τ_j} (Avrachenkov et al. [1]_, section 3.4, after Upadhyay et al. [2]_). Where no visit
-    found a change the solution is 0. It is infinite where all visits found one. Then half an unchanged visit is
-    counted, out of half a visit more, which for regular visits gives log(2n + 1) per interval, as `BiasReduced` does.
+    found a change the solution is 0. Where every visit found one, it is infinite. Then half an unchanged visit is
+    added. For regular visits this gives log(2n + 1) per interval, as `BiasReduced` does.
 
-    Biased high by a term of order 1/n like `MaximumLikelihood` (for regular visits the two are the same, for random
-    ones one change apart it is 18 % with 10 visits and 5 % with 30), consistent as n grows; less precise than it where
-    intervals differ, since a change after a long interval counts as much as one after a short one. It has to keep every
-    interval, and each new visit means solving anew: state grows with the history (8 to 32 bytes per visit).
+    The estimate is biased high by a term of order 1/n. For regular visits it is the same as `MaximumLikelihood`. For
+    random visits one change apart the bias is 18 % with 10 visits and 5 % with 30. The estimate is consistent. Where
+    intervals differ it is less precise than `MaximumLikelihood`, since a change after a long interval counts as much as
+    one after a short one. It has to keep every interval, so its state grows with the history (8 to 32 bytes per visit).
+    After each visit the equation has to be solved anew.
 
     References
     ----------
@@ -170,7 +171,7 @@ class MomentMatching(Estimator):
 
 
 def _up_to_date(columns: Columns, pages: IndexArray, solve: Callable[[IndexArray], FloatArray]) -> FloatArray:
-    """Return the estimates of pages, after solving for those that were visited since."""
+    """Return the estimates of pages, after solving anew for those with new visits."""
     stale = np.unique(pages[columns["stale"][pages]])
     for part in blocks(stale.size, width=32):  # a few dozen intervals each
         columns["estimate"][stale[part]] = solve(stale[part])
@@ -180,7 +181,7 @@ def _up_to_date(columns: Columns, pages: IndexArray, solve: Callable[[IndexArray
 
 
 def _newton(rate: FloatArray, active: BoolArray, step: Callable[[FloatArray, BoolArray], FloatArray]) -> FloatArray:
-    """Return the solution for each row that is active; `step` gives how far these go from their rates."""
+    """Return the rates after Newton's method on the active rows; `step` returns how far each of these moves."""
     for _ in range(ROUNDS):
         steps = np.zeros(rate.size)
         steps[active] = step(rate, active)

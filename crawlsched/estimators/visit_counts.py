@@ -31,10 +31,10 @@ class Naive(Estimator):
 
     Notes
     -----
-    Cho and Garcia-Molina [1]_, section 4.1. Biased low, and more visits do not help. With visits every I seconds and
-    r = change_rate · I its mean is (1 - e^{-r}) / r of the truth (Theorem 4.1): 10 % low at r = 0.21, 37 % at r = 1,
-    57 % at r = 2. With visits at random at rate p it is p / (p + change_rate) of it (Avrachenkov et al. [2]_,
-    section 3.4). It is 0 for a page without visits or without changes: not for scheduling by itself.
+    Cho and Garcia-Molina [1]_, section 4.1. The estimate is biased low, and more visits do not help. With visits every
+    I seconds and r = change_rate · I its mean is (1 - e^{-r}) / r of the truth (Theorem 4.1): 10 % low at r = 0.21, 37
+    % at r = 1, 57 % at r = 2. With visits at random at rate p it is p / (p + change_rate) of it (Avrachenkov et al.
+    [2]_, section 3.4). It is 0 for a page without visits or without changes, so a scheduler cannot use it alone.
 
     References
     ----------
@@ -71,7 +71,7 @@ def ratio(above: FloatArray, below: FloatArray) -> FloatArray:
 
 
 class VisitCounts(Estimator):
-    """What is counted of each page: its visits, those that found a change, and the seconds between them."""
+    """Counts of each page: its visits, those that found a change, and the seconds between visits."""
 
     def _new_rows(self, n: int) -> Columns:
         return {"visits": np.zeros(n), "changes": np.zeros(n), "time": np.zeros(n)}
@@ -87,11 +87,11 @@ class BiasReduced(VisitCounts):
 
     Notes
     -----
-    Cho and Garcia-Molina [1]_, section 4.2 and appendix B. With visits every I seconds and r = change_rate · I its mean
-    is equation (1) of the paper. It is practically unbiased for r < 1 from three visits on. It is less than 10 % low
-    for r < 3.5 with 20 visits and r < 5 with 80. It never exceeds log(2n + 1) / I. It estimates best at visits about
-    1.5 changes apart. Where intervals differ it takes each for the mean one and is biased low (use
-    `MaximumLikelihood`). 0 for a page without visits or without changes: not for scheduling by itself.
+    Cho and Garcia-Molina [1]_, section 4.2 and appendix B. With visits every I seconds and r = change_rate · I the mean
+    of the estimate is equation (1) of the paper. It is practically unbiased for r < 1 from three visits on. It is less
+    than 10 % low for r < 3.5 with 20 visits and r < 5 with 80. It never exceeds log(2n + 1) / I. It is most precise
+    with visits about 1.5 changes apart. It treats all intervals as the mean one, so it is biased low where they differ
+    (use `MaximumLikelihood`). It is 0 for a page without visits or without changes, so a scheduler cannot use it alone.
 
     References
     ----------
@@ -121,11 +121,11 @@ class UniformPrior(VisitCounts):
 
     Notes
     -----
-    Cho and Garcia-Molina [1]_, appendix B: the probability θ that a visit finds a change has posterior mean
-    (X + 1) / (n + 2) under a uniform prior, and the rate is -log(1 - θ) per interval. Biased towards θ = 1/2, that is
-    towards one change per 1.44 intervals: high by about 1/n per interval for pages that hardly change, low for fast
-    ones (at most log(n + 2) per interval). Where intervals differ it takes each for the mean one. Positive from the
-    first visit on; 0 before it, since there is no interval yet.
+    Cho and Garcia-Molina [1]_, appendix B: the probability θ that a visit finds a change has posterior mean (X + 1) /
+    (n + 2) under a uniform prior, and the rate is -log(1 - θ) per interval. The estimate is biased towards θ = 1/2,
+    that is one change per 1.44 intervals. It is high by about 1/n per interval for pages that hardly change, and low
+    for fast ones (at most log(n + 2) per interval). It treats all intervals as the mean one. It is positive from the
+    first visit on, and 0 before, since there is no interval yet.
 
     References
     ----------
@@ -150,12 +150,12 @@ class UniformPrior(VisitCounts):
         return ratio(per_visit * visits, self._columns["time"][pages])
 
 
-# A page modified in the very second of a visit counts as modified a millionth of the interval before it.
+# A page modified in the second of a visit counts as modified earlier, by a millionth of the interval.
 _NEAREST = 1e-6
 
 
 class LastModified(VisitCounts):
-    """X'/T: changes found, less their bias, by the time from the last change or visit to each visit.
+    """X'/T: the bias-corrected number of changes, divided by the time from the last change or visit to each visit.
 
     Notes
     -----
@@ -163,13 +163,13 @@ class LastModified(VisitCounts):
     ``elapsed`` for unchanged ones; X' = (X - 1) - X / (N log(1 - X/N)) with X changes found in N visits, its limits
     being 0 at X = 0 and N - 1 at X = N (footnote 12).
 
-    Less than 2 % biased whatever the rate, already with two visits (Figure 12; their first version X/T would be up to
-    N/(N - 1) of the truth). With a single visit X' is 0 whatever it found; 0 also for a page without changes: not for
-    scheduling by itself. It believes every date: a page that is always "modified now" gets a huge rate.
+    From two visits on, the bias is below 2 % whatever the rate (Figure 12). Their first version, X/T, would be up to
+    N/(N - 1) of the truth. The estimate is 0 after a single visit and for a page without changes, so a scheduler cannot
+    use it alone. It believes every date: a page that is always "modified now" gets a huge rate.
 
     `changed` decides what counts as a change. A change without a known time (NaN), or dated before the last visit,
-    counts as in the middle of its interval. That is the expected place if the page changes rarely; if it changes often,
-    it is too early, and the estimate too low.
+    counts as made in the middle of its interval. If the page changes rarely, that is the expected time. If it changes
+    often, that is too early, and the estimate is too low.
 
     References
     ----------
@@ -250,7 +250,7 @@ def naive_moments(frequency_ratio: npt.ArrayLike, n_visits: int) -> tuple[FloatA
 
 
 def bias_reduced_moments(frequency_ratio: npt.ArrayLike, n_visits: int) -> tuple[FloatArray, FloatArray]:
-    """Return mean and standard deviation of -log((n - X + 0.5) / (n + 0.5)), the bias-reduced estimate of the same.
+    """Return mean and standard deviation of the bias-reduced estimate, -log((n - X + 0.5) / (n + 0.5)).
 
     Parameters
     ----------
@@ -296,14 +296,14 @@ def best_frequency_ratio(n_visits: int) -> float:
     Returns
     -------
     float
-        From 18 visits on where deviation/r has its first minimum, within 0.001; for ever more visits that comes to the
-        root of r e^r = 2 (e^r - 1), which is 1.594. For fewer it is this root, as exactly.
+        From 18 visits on, the first minimum of deviation/r, within 0.001. With more visits it approaches the root of r
+        e^r = 2 (e^r - 1), which is 1.594. Below 18 visits, this root.
 
     Notes
     -----
-    Below 18 visits deviation/r has no minimum: it falls as r grows, because ever more often all visits find a change
-    and the estimate is the same, log(2n + 1), whatever r. That is precise and wrong. What a visit tells of log r, its
-    Fisher information r² e^{-r} / (1 - e^{-r}), is greatest at the root for any number of visits.
+    Below 18 visits deviation/r has no minimum. It falls as r grows: ever more often all visits find a change, and the
+    estimate is log(2n + 1) whatever r is. That is precise and wrong. The Fisher information of a visit about log r, r²
+    e^{-r} / (1 - e^{-r}), is greatest at the root for any number of visits.
 
     Examples
     --------
@@ -322,7 +322,7 @@ def best_frequency_ratio(n_visits: int) -> float:
 
 
 def bias_reducing_addend(n_visits: npt.ArrayLike) -> FloatArray:
-    """Return the a for which -log((n - X + a) / (n + a)) is unbiased where changes are rare; 0.5 in the end.
+    """Return the a for which -log((n - X + a) / (n + a)) is unbiased where changes are rare; it tends to 0.5.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""The change feed: what was delivered, vanished, failed and came back, for command line, HTTP, Atom and webhook.
+"""The change feed: pages that changed, vanished, failed or came back, for command line, HTTP, Atom and webhook.
 
-A change enters the feed in the same transaction that writes its page's fingerprint as delivered. A follower that keeps
-its cursor therefore sees each delivered change once or more, and misses none, whichever side is killed.
+A change enters the feed in the same transaction that writes its page's fingerprint as delivered. So a follower that
+keeps its cursor sees each delivered change at least once, whichever side is killed.
 """
 
 from crawlsched.feed.feed import Change, Cursor, Feed

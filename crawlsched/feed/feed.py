@@ -23,13 +23,13 @@ __all__ = ["Change", "Cursor", "Feed", "atom", "read_since"]
 
 _CURSOR = re.compile(r"[0-9]{1,9}:[0-9]{1,18}(,[0-9]{1,9}:[0-9]{1,18})*")
 _ALLOWED = (
-    "since must be a duration such as 2h, a time such as 2026-11-25T07:00Z (UTC where it names no zone), or a cursor "
+    "since must be a duration such as 2h, a time such as 2026-11-25T07:00Z (UTC if it names no zone), or a cursor "
     "such as 0:1234"
 )
 
 
 class Cursor:
-    """A position in each shard: the number of the last change that was read there; 0 for a shard never read.
+    """A position in each shard: the number of the last change that was read there; 0 for a shard that was never read.
 
     >>> cursor = Cursor.read("0:12,3:7")
     >>> cursor[0], cursor[1], str(cursor.after(1, 5))
@@ -54,12 +54,12 @@ class Cursor:
         return ",".join(f"{shard}:{position}" for shard, position in sorted(self.positions.items())) or "0:0"
 
     def after(self, shard: int, position: int) -> Cursor:
-        """Return the cursor of somebody who has read up to this position, too."""
+        """Return the cursor of a follower that has read up to this position, too."""
         return Cursor({**self.positions, shard: position})
 
 
 def read_since(text: str, now: float) -> Cursor | float:
-    """Read where in the feed to begin: a cursor, a time, or a duration before now; times in POSIX seconds.
+    """Read the place in the feed at which to begin: a cursor, a time, or a duration before now; times in POSIX seconds.
 
     >>> read_since("2h", now=10_000.0), read_since("1970-01-01T01:00Z", now=0.0), str(read_since("0:7", now=0.0))
     (2800.0, 3600.0, '0:7')
@@ -67,7 +67,7 @@ def read_since(text: str, now: float) -> Cursor | float:
     text = text.strip()
     if _CURSOR.fullmatch(text):
         return Cursor.read(text)
-    # A duration has a unit; a bare number can only be a year, which nobody means, or POSIX seconds, which nobody types.
+    # A duration has a unit: a bare number could also be a year or a POSIX time.
     if re.fullmatch(r"[0-9.]+\s*(s|m|min|h|d)", text):
         try:
             return now - read_seconds(text)
@@ -89,19 +89,19 @@ _SAID = {
     "recovered": "The page has recovered",
 }
 
-# Lines of a difference that are shown of one change.
+# The most lines of a change's difference that are shown.
 _LONGEST_DIFF = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A change that was delivered, or the news that a page has vanished, fails, or is back.
+    """A change that was delivered, or a report that a page has vanished, fails, or is back.
 
     Attributes
     ----------
     time, found_at : float
-        When callback and pipelines had finished with it, and when the visit found it (the same where nothing is
-        delivered); POSIX seconds. None: the visit is no longer kept.
+        POSIX seconds. `time` is when callback and pipelines had finished with it, and `found_at` when the visit found
+        it (the same if nothing is delivered). None: the visit is no longer kept.
     """
 
     cursor: str  # the position behind this change
@@ -114,12 +114,12 @@ class Change:
     time: float
     found_at: float | None
     status: int | None  # of that visit's response
-    # The share of the page's blocks that changed, and how alike its text is to the one before, 0 to 1.
+    # The share of the page's blocks that changed, and the similarity of its text to the one before, 0 to 1.
     changed_share: float | None
     similarity: float | None
-    since: float | None = None  # when the first of the visits in a row failed; of what is not delivered
-    target: str | None = None  # where the page has moved to
-    # The lines that went and came, where the texts of this very change are kept and were asked for.
+    since: float | None = None  # when the first of several visits in a row failed; None for a delivery
+    target: str | None = None  # the URL to which the page has moved
+    # Removed and new lines, if the texts of this very change are kept and were asked for.
     diff: list[str] | None = None
 
     @property
@@ -144,12 +144,12 @@ class Change:
         return f"{said}."
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON has it, with the time of delivery in words, too."""
+        """Return the change for JSON, with the time of delivery also as text."""
         return {**asdict(self), "time_utc": datetime.fromtimestamp(self.time, UTC).isoformat(timespec="milliseconds")}
 
 
 class Feed:
-    """What was delivered, in its order in each shard; with `own_shard` in the store's shard alone."""
+    """The changes of each shard in their order; with `own_shard` those of the store's shard alone."""
 
     def __init__(self, store: Store, *, own_shard: bool = False) -> None:
         self._store = store
@@ -172,21 +172,20 @@ class Feed:
             return Cursor({key[0]: changes.kept(connection, key)[0] for key in self._keys})
 
     def at(self, time: float) -> Cursor:
-        """Return the cursor after which the changes since a time come (POSIX seconds), as far as they are kept."""
+        """Return the cursor before the first kept change since a time (POSIX seconds)."""
         with self._store.database.reading() as connection:
             return Cursor({key[0]: changes.before_time(connection, key, time) for key in self._keys})
 
     def after(self, cursor: Cursor, limit: int, *, diff: bool = False) -> list[Change]:
-        """Give at most `limit` next changes; an error if some were deleted or the cursor is of another database."""
+        """Return at most `limit` next changes; an error if some were deleted or the cursor is of another database."""
         with self._store.database.explained("read"), self._store.database.reading() as connection:
             found = []
             for key in self._keys:
                 self._require_kept(cursor, key[0], *changes.kept(connection, key))
                 rows = changes.after(connection, key, cursor[key[0]], limit)
-                # A change is deleted between two calls only when its time is over, and then the next call says so.
+                # If changes are deleted between two calls, since they are too old, the next call reports that.
                 found.append([(row.time, key, row) for row in rows])
-            # Each list keeps its order, whatever its times are: a cursor is a position, and no change may be passed
-            # over.
+            # Each list keeps its order, whatever its times are: a cursor is a position, so no change may be skipped.
             given = []
             for _, key, row in islice(heapq.merge(*found, key=lambda one: one[0]), limit):
                 cursor = cursor.after(key[0], row.id)
@@ -194,7 +193,7 @@ class Feed:
             return given
 
     def newest(self, limit: int, *, diff: bool = False) -> list[Change]:
-        """Give the newest changes, newest first; their cursors know of their own shard only."""
+        """Return the newest changes, newest first; their cursors only hold for their own shard."""
         with self._store.database.explained("read"), self._store.database.reading() as connection:
             found = [(row.time, key, row) for key in self._keys for row in changes.newest(connection, key, limit)]
             found.sort(key=lambda one: one[0], reverse=True)

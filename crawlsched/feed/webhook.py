@@ -1,4 +1,4 @@
-"""The webhook: batches of changes are posted to an address, in a thread of their own, until each has arrived."""
+"""The webhook: a thread posts batches of changes to an address, each until it has arrived."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ logger = logging.getLogger(__name__)
 #: The header with the signature of the body.
 SIGNATURE = "X-Crawlsched-Signature"
 
-# Changes of one post.
+# The most changes of one post.
 _AT_ONCE = 200
-# Seconds between two looks, and after a first failure; each further failure in a row doubles it, up to the longest.
+# Seconds between two looks, and after a first failure; each further failure in a row doubles these, up to the longest.
 _PAUSE, _LONGEST_PAUSE = 1.0, 300.0
 
 
 def signature(body: bytes, key: str) -> str:
-    """Return what stands in the header `SIGNATURE`: HMAC-SHA256 of the body (RFC 2104).
+    """Return the value of the header `SIGNATURE`: the HMAC-SHA256 of the body (RFC 2104).
 
     >>> signature(b"{}", "secret-key")
     'sha256=99922a0dbb1fe95624c93c7204445c2eff8a014b0c9b585ddf2da0c21083a34e'
@@ -50,15 +50,15 @@ def signature(body: bytes, key: str) -> str:
 
 
 class Webhook:
-    """Posts what the feed has to an address.
+    """Post the changes of the feed to an address.
 
-    A batch goes again until the answer is 2xx; only then its position is written. So after a crash of either side the
-    last batch may come twice, and none is left out. Batches come one after the other, in the order of the feed.
+    A batch is posted again until the answer is 2xx; only then its position is written. So after a crash of either side
+    the last batch may come twice, and none is left out. Batches come one after the other, in the order of the feed.
     """
 
     def __init__(self, store: Store, url: str, key: str | None, clock: Callable[[], float]) -> None:
         self._store, self._url, self._key, self._clock = store, url, key, clock
-        # Another address is another follower; the name shows nothing of a password in it.
+        # Another address is another follower. Its name is a digest, which hides a password in the address.
         self.name = f"webhook {hashlib.sha256(url.encode()).hexdigest()[:16]}"
         self._counts: Counter[str] = Counter()
         self._counting = threading.Lock()
@@ -68,18 +68,18 @@ class Webhook:
         self._thread = threading.Thread(target=self._run, name="crawlsched-webhook", daemon=True)
 
     def start(self) -> None:
-        """Begin where it ended; a new address gets what is delivered from now on."""
+        """Begin at the stored position; a new address gets the changes delivered from now on."""
         if position_of(self._store, self.name) is None:
             put_position(self._store, self.name, self._feed.end()[self._store.key[0]])
         self._thread.start()
 
     def stop(self) -> None:
-        """Post the rest once more, if the other side answers, and end; what is left goes at the next start."""
+        """Post the rest once more, if the other side answers, and end; the next start posts what is still left."""
         self._ending.set()
         self._thread.join(timeout=5.0)
 
     def take_counts(self) -> dict[str, int]:
-        """Return what happened since this was asked last: ``changes`` and ``posts`` that arrived, ``failed`` posts."""
+        """Return counts since the last call: ``changes`` and ``posts`` that arrived, and ``failed`` posts."""
         with self._counting:
             counts, self._counts = dict(self._counts), Counter()
         return counts

@@ -1,6 +1,6 @@
-"""The frontier: a queue of crossing times, when each page's crawl value will reach a level, and one of new pages.
+"""The frontier: a queue of the times at which pages' crawl values reach a level, and a queue of new pages.
 
-Knows pages and the protocol of crawl values (`candidates`), and no planner. Begin reading with
+It knows pages and the protocol of crawl values (`candidates`), but no planner. Begin reading with
 docs/explanation/frontier.md, then `frontier`.
 """
 

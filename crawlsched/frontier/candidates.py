@@ -1,4 +1,4 @@
-"""Candidates: the pages of one queue whose time has come, and the level of crawl value at which it comes."""
+"""Candidates: the due pages of one queue, and the level of crawl value at which pages are due."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ class CrawlValues(Protocol):
     """
 
     def value_at(self, pages: IndexArray, now: float | FloatArray) -> FloatArray:
-        """Return the crawl values of pages at a time, or each at its own; shape (n,). O(n K), K rates."""
+        """Return the crawl values of pages at one time, or at a time for each; shape (n,). O(n K) for K rates."""
 
     def reaches(self, pages: IndexArray, level: float | FloatArray, now: float) -> FloatArray:
         """Return about when crawl values reach a level, POSIX seconds; `now` at least, inf: never; O(n K).
 
-        A time that is too early costs another look at the page, and one that is too late leaves the page behind: so
-        guesses are early.
+        A time too early costs another look at the page, while a time too late delays its crawl. So the estimate has to
+        err on the early side.
         """
 
 
-# A value is evaluated again when the time since the crawl has grown by this share; in between it is on a straight line.
-# The value grows about as the square of that time, so the line is off by a quarter of a per cent.
+# A value is evaluated again when the time since the crawl has grown by this share; in between it follows a straight
+# line. The value grows about as the square of that time, so the line is off by a quarter of a per cent.
 _SPAN = 0.1
 
 
@@ -76,7 +76,7 @@ class ValueLines:
         return lines
 
     def append(self, pages: IndexArray, hosts: npt.NDArray[np.int32], lines: FloatArray) -> None:
-        """Put pages in that are not in; amortised O(1) a page."""
+        """Add pages that are not among them yet; amortised O(1) a page."""
         begin, end = self._n, self._n + pages.size
         if end > self._page.size:
             size, longer = end + end // 2, np.zeros((4, end + end // 2))
@@ -144,7 +144,7 @@ class Candidates:
     def add(
         self, pages: IndexArray, now: float, until: float, resting: Container[int]
     ) -> tuple[IndexArray, dict[int, IndexArray]]:
-        """Take in pages worth enough by `until`; return the others, and by resting host those set aside. O(n)."""
+        """Add the pages worth enough by `until`; return the others, and by resting host those set aside. O(n)."""
         lines, hosts = self.going.of(pages, now), self._columns.host[pages]
         enough = lines[0] + lines[1] * (until - now) >= ENOUGH * self.levels(hosts)
         self.going.append(pages[enough], hosts[enough], lines[:, enough])

@@ -1,4 +1,4 @@
-"""When each page is due, in a column; those that are due soon stand in their order."""
+"""Due times: a column with the time at which each page is due, and a sorted order of the pages due soon."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ __all__ = ["ASIDE", "CANDIDATE", "FILED", "IN_FLIGHT", "NEW", "OUT", "OVERDUE", 
 #: copy and ready to go.
 OUT, IN_FLIGHT, FILED, WAITING, SOON, CANDIDATE, ASIDE, OVERDUE, NEW = range(9)
 
-# The order has about this number of pages or a sixteenth of all, whichever is less, but some hundred at least; and at
-# most twice as many. The column is searched in parts of this number of rows or more. They are as large as is needed to
-# search the whole column within half of the picks that empty a quarter of the order.
+# The order aims at this number of pages or a sixteenth of all, whichever is less, with a minimum of some hundred. It
+# never has more than twice its aim. The column is searched in parts of this number of rows or more. They are large
+# enough to search the whole column within half of the picks that empty a quarter of the order.
 _MOST_SOON = 2**13
 
 
 class DueTimes:
-    """A column of due times, and an order of those pages whose times come first.
+    """A column of due times, and a sorted order of the pages that are due first.
 
     Notes
     -----
     Every page that waits and is due at or before the horizon stands in the order. When few of these are left, the
     horizon moves on to a time that a sample of the column suggests. Then each pick searches a part of the column for
-    pages that are due before it. 9 bytes a page.
+    pages due before the new horizon. A page takes 9 bytes.
     """
 
     def __init__(self) -> None:
         self.at: FloatArray = np.zeros(0)  # by page, POSIX seconds; inf: never by itself
         self.place: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)  # by page, one of the constants of this module
-        # The order has all pages due before the second time. Of those due before the first, some are not found yet.
+        # The order has all pages due before the second time. Some pages due before the first may not be found yet.
         self._horizon = self._complete_until = np.inf
         self._heap: list[tuple[float, int]] = []
         self._n_soon = 0
-        self._row: int | None = None  # the next row to look at, while the column is looked through
+        self._row: int | None = None  # the next row to search, while a search of the column is under way
 
     def reserve(self, capacity: int) -> None:
         """Make room for more pages; amortised O(1) a page."""
@@ -63,7 +63,7 @@ class DueTimes:
         self._put_in_order(pages[(times <= self._horizon) & (times < np.inf)])
 
     def _put_in_order(self, pages: IndexArray) -> None:
-        """Let pages stand in the order. Where it is too long only those that are due first stay, and others wait."""
+        """Put pages into the order. If it becomes too long, only the pages due first stay, and the others wait."""
         self.place[pages] = SOON
         for entry in zip(self.at[pages].tolist(), pages.tolist(), strict=True):
             heappush(self._heap, entry)
@@ -80,7 +80,7 @@ class DueTimes:
             self._complete_until = min(self._complete_until, self._horizon)
 
     def take(self, until: float, most: int) -> IndexArray:
-        """Take out some pages that are due at a time; amortised O(log n) each."""
+        """Take out at most `most` pages due by `until`; amortised O(log n) each."""
         found: list[int] = []
         while len(found) < most:
             if self._first() <= until:
@@ -111,7 +111,7 @@ class DueTimes:
         pages = np.array([page for _, page in nsmallest(n, self._heap)], np.intp)
         return np.array(list(dict.fromkeys(pages[self.place[pages] == SOON].tolist())), np.intp)
 
-    # -- the column is looked through
+    # -- the search through the column
 
     def work(self) -> None:
         """Search a part of the column, if the order will soon be empty. O(1)."""

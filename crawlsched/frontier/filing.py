@@ -1,4 +1,4 @@
-"""Pages come to the frontier and leave it, become due, and the level follows what is picked."""
+"""Filing: pages enter the frontier, become due and leave it; the level follows the values picked."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from crawlsched.pages.intervals import Intervals
 __all__ = ["AT_ONCE", "SLOTS_TOGETHER", "Filing"]
 
 
-# The least and the largest room for candidates. In between, one page in 64 may be a candidate.
+# The least and the greatest room for candidates. In between, one page in 64 may be a candidate.
 _FEWEST = 64
 _MOST = _FEWEST**2
 #: Pages that fall due in this number of slots are looked at together, which takes hardly longer than one page. In a
@@ -28,9 +28,9 @@ SLOTS_TOGETHER = 16
 #: With each pick this number of due times is computed, and this number of pages become candidates. That takes a
 #: millisecond where no page is announced, and up to 6 where all are. A sample is eight times as many pages.
 AT_ONCE = 256
-# While there is no good candidate, it is done this number of times with one pick.
+# While there is no good candidate, one pick does that this number of times.
 _STEPS = 32
-# A level that is found by a sample lies below the values of at least this number of its pages.
+# A level found from a sample lies below the values of at least this number of the sample's pages.
 _LEAST_RANK = 8
 # A page that was due too early is looked at again after this share of the time since its crawl.
 _WAIT_AGAIN = 0.005
@@ -54,9 +54,9 @@ class Filing:
         # Pages whose due times are computed at the next look; until then the column has a time before which they are
         # not due.
         self._filed: set[int] = set()
-        # After a fall of the level due times are computed anew: the pages that are left, of all or of one host.
+        # After the level has fallen, due times are computed anew: the pages still to do, of all hosts or of one.
         self._anew: list[range | IndexArray] = []
-        # While first copies wait no page with a copy goes again sooner than that.
+        # While first copies wait, no page with a copy goes again within these seconds.
         self._least_wait = 0.0
         # No other page may go before the first time; until the second, the search through all pages is not repeated.
         self._idle_until = self._searched_until = -np.inf
@@ -88,7 +88,7 @@ class Filing:
             self._filed.update(pages.tolist())
         elif not self._due.are_many:
             self._reckon(pages, self._now)
-        else:  # by value with the next picks
+        else:  # the next picks place these by their value
             pages = self._put_new(pages, self._now)
             self._due.set(pages, np.maximum(self._deadlines(pages), self._eligible_at(pages)))
             self._anew.append(range(int(pages.min(initial=0)), int(pages.max(initial=-1)) + 1))
@@ -108,13 +108,13 @@ class Filing:
         """File pages anew whose values have changed, if in the frontier and not in flight; O(1) a page."""
         inside = pages[pages < self._due.place.size]
         inside = inside[self._due.place[inside] > IN_FLIGHT]
-        # New pages that stand right keep their turns.
+        # New pages that stand where they belong keep their turns.
         stay = (self._due.place[inside] == NEW) & (self._eligible_at(inside) <= now)
         stay[stay] = [self.new.stands_right(page) for page in inside[stay].tolist()]
         self.file(inside[~stay], now)
 
     def discard(self, pages: IndexArray) -> None:
-        """Take distinct pages out of the frontier, in flight or not. O(1) a page, O(candidates) for one of these."""
+        """Take distinct pages out of the frontier, in flight or not. O(1) a page, O(candidates) for a candidate."""
         inside = pages[pages < self._due.place.size]
         self._leave(inside)
         self._due.place[inside] = OUT
@@ -161,12 +161,13 @@ class Filing:
     # -- due times
 
     def _reckon(self, pages: IndexArray, now: float) -> None:
-        """Say when pages are due: when they reach the level of their host; those without a copy as soon as they may."""
+        """Set when pages are due: when they reach the level of their host, or, without a copy, when they may go."""
         pages = self._put_new(pages, now)
         if not pages.size:
             return
         if self._queue.level <= 0.0 and pages.size > self._room:
-            # The level is rather too low: it rises as pages are looked at, and lowering it takes a look at all.
+            # Too low a level is the smaller error: it rises as pages are looked at, while lowering it takes a look at
+            # all.
             values = self.values.value_at(self._may_go(self._some_rows(), now), now)
             self._queue.level = _exceeded(values, self._room / 2 / self._pages.n)
         not_before = np.where(self._due.place[pages] == FILED, self._due.at[pages], -np.inf)
@@ -192,14 +193,14 @@ class Filing:
         return self.values.reaches(pages, levels, now)
 
     def _put_back(self, pages: IndexArray, now: float) -> None:
-        """File pages that were due too early: they are not due again at once."""
+        """File pages that were due too early, so that they are not due again at once."""
         again = now + np.maximum(_WAIT_AGAIN * (now - self._pages.crawled_at[pages]), self.slot)
         self._due.place[pages] = FILED
         self._due.at[pages] = np.maximum(again, np.nextafter(self._looked_until, np.inf))
         self._filed.update(pages.tolist())
 
     def _follow(self, now: float) -> None:
-        """Let happen what happens until now: hosts return, pages become due."""
+        """Catch up with the time: hosts return, and pages become due."""
         self._now = max(now, self._now)
         while (host := self._resting.first()) is not None and self._resting.at[host] <= now:
             self.release_host(host)
@@ -232,12 +233,12 @@ class Filing:
 
     @property
     def _room(self) -> int:
-        """For how many candidates there is room in a queue."""
+        """The greatest number of candidates in a queue."""
         return min(max(self._pages.n // _FEWEST, _FEWEST), _MOST)
 
     @property
     def _room_of_host(self) -> int:
-        """For how many candidates of a host that rests there is room."""
+        """The greatest number of candidates of one resting host."""
         return min(self._room // 4, _FEWEST)
 
     def _become_due(self, pages: IndexArray, now: float) -> None:
@@ -326,7 +327,7 @@ class Filing:
         return level
 
     def _bring_host_down(self, host: int, now: float) -> None:
-        """Lower the level that a host has of its own."""
+        """Lower the host's own level."""
         queue = self._queue
         rows = np.flatnonzero(self._pages.host[: self._pages.n] == host)
         most, n_above = ENOUGH * queue.host_levels[host], self._room_of_host / 2
@@ -336,7 +337,7 @@ class Filing:
         self._anew.insert(0, rows)
 
     def _may_go(self, rows: IndexArray, now: float, resting: bool = False) -> IndexArray:
-        """Return those of some pages that have a copy, wait and might go, and whose hosts rest, or do not."""
+        """Return those pages that have a copy, wait and might go; of hosts that rest, or only of the others."""
         place = self._due.place[rows[rows < self._due.place.size]]
         rows = rows[: place.size][(place >= FILED) & (place <= SOON)]
         rows = rows[self._eligible_at(rows, self._least_wait) <= now]
@@ -357,7 +358,7 @@ class Filing:
         self._due.work()
         queue = self._queue
         n_going = len(queue.going)
-        # While a quarter of the room is still filled: the remaining candidates go while the next ones are found.
+        # Begin while nearly a quarter of the room is filled: these candidates go while the next ones are found.
         if n_going > 0 and 4 * (n_going + queue.n_aside) < self._room and queue.level > 0.0 and not self._anew:
             self._bring_down(now)
         self._go_on()

@@ -1,4 +1,4 @@
-"""The frontier: when each page will be worth a crawl, and which of those whose time has come goes next."""
+"""The frontier: when each page will be worth a crawl, and which of the due pages goes next."""
 
 from __future__ import annotations
 
@@ -29,17 +29,18 @@ class Pick(NamedTuple):
 
 
 class Frontier(Filing):
-    """A queue of crossing times, where pages are due when their crawl value reaches a level, and one of new pages.
+    """A queue of pages that are due when their crawl value reaches a level, and a queue of new pages.
 
     Notes
     -----
-    Order of a pick: forced pages, first forced first; overdue pages, oldest deadline first, then lowest number; in its
-    share of the slots the new page whose turn it is; the candidate with the highest crawl value, lowest number first
-    among equals. Slots that new pages or known pages do not use go to the others. Pages which may not be crawled yet
-    (`not_before`, the shortest interval) are left out unless forced, and pages of hosts that rest in any case.
+    A pick takes the first page in this order: forced pages, first forced first; overdue pages, oldest deadline first,
+    then lowest number; in their share of the slots, the new page whose turn it is; the candidate with the highest crawl
+    value, lowest number first among equals. Slots that new pages do not use go to known pages, and the other way round.
+    Pages that may not be crawled yet (`not_before`, the shortest interval) are left out unless they are forced. Pages
+    of resting hosts are always left out.
 
-    The best candidate is worth 0.95 of the best page of all, or more: other pages are below the level, which comes down
-    where no candidate is left. docs/explanation/frontier.md has the argument and the measurements.
+    The best candidate is worth at least 0.95 of the best page of all, since other pages are below the level. The level
+    comes down when no candidate is left. docs/explanation/frontier.md has the argument and the measurements.
     """
 
     # -- what stands where
@@ -59,11 +60,11 @@ class Frontier(Filing):
         return host in self._resting
 
     def rests_until(self, host: int) -> float:
-        """Return until when a host's pages are left out, POSIX seconds; -inf: it does not rest. O(1)."""
+        """Return the time until which a host's pages are left out, POSIX seconds; -inf: it does not rest. O(1)."""
         return float(self._resting.at.get(host, -np.inf))
 
     def returning(self, until: float, n: int) -> IndexArray:
-        """Return the pages that could go by `until` but for resting hosts, about n new ones; O(pages + hosts log n)."""
+        """Return the pages that only resting hosts keep from going by `until`, about n new ones; O(pages + h log n)."""
         hosts = [host for host, end in self._resting.at.items() if end <= until]
         still = self._resting.at.keys() - hosts
         new = self.new.likely(n, still) if any(self.new.of_host[host] for host in hosts) else []
@@ -134,8 +135,8 @@ class Frontier(Filing):
         Parameters
         ----------
         host_free_at : callable
-            ``host_free_at(host, now)`` returns when a host may be asked; at most `now` if it may be now. It is asked
-            only for hosts of pages that would be picked. A host which may not be asked rests until then.
+            ``host_free_at(host, now)`` returns when a host may be asked; at most `now` if it may be now. It is called
+            only for hosts of pages that would be picked. A host that may not be asked rests until then.
         """
         self._follow(now)
         self._work(now)
@@ -183,10 +184,10 @@ class Frontier(Filing):
         return Pick(new, self.values.value_at(np.array([new]), now).item(), "value", True)
 
     def _is_for_new(self, new: int | None, now: float) -> bool:
-        """Return whether a new page takes this slot; while one waits, pages with a copy wait for a least time."""
+        """Return whether a new page takes this slot; while one waits, pages with a copy have a least time to wait."""
         waits = new is not None and self.new.matters(new)
         before, self._least_wait = self._least_wait, SLOTS_TOGETHER * self.slot if waits else 0.0
         self._queue.crawled_by = now - self._least_wait if waits else np.inf
         if self._least_wait < before:
-            self._idle_until = -np.inf  # there is none any more, or slots are shorter
+            self._idle_until = -np.inf  # no new page waits any more, or slots are shorter
         return waits and self.share.is_due

@@ -29,7 +29,8 @@ class DiscoveryShare:
     share : float
         From 0 to 1.
     n_first : float
-        At the beginning this many slots may all be for first copies, when there is hardly anything to keep fresh.
+        The first slots, up to this number, may all go to first copies, since there is hardly anything to keep fresh
+        yet.
 
     Examples
     --------
@@ -50,12 +51,12 @@ class DiscoveryShare:
         return self._credit + self.share >= 1.0 - 1e-9
 
     def went(self, *, is_first_copy: bool) -> None:
-        """A slot was used. A slot that one side had no page for is not charged to the other. O(1)."""
+        """Count a used slot. A slot that one side had no page for is not charged to the other. O(1)."""
         if not is_first_copy or self.is_due:
             self._credit = min(self._credit + self.share - is_first_copy, max(self._credit, 1.0))
 
     def has_begun(self) -> None:
-        """There are pages to keep fresh: the beginning is over. O(1)."""
+        """End the beginning, since there are pages to keep fresh. O(1)."""
         self._credit = min(self._credit, 1.0)
 
 
@@ -78,10 +79,10 @@ class NewPages:
 
     Notes
     -----
-    A page of importance 0 goes when no other waits. Within a place, pages found last go first; of those found together,
-    the most important first; equals in their order. A host whose pages would take longer than those of all others loses
-    no turn: it goes whenever it may (longest processing time first, R. L. Graham, *Bounds on multiprocessing timing
-    anomalies*, 1969). These hosts can all be asked at their full pace at once.
+    A page of importance 0 goes when no other waits. Within a place, pages found last go first. Of pages found together,
+    the most important go first, and equals in their order. A host whose pages would take longer than those of all
+    others loses no turn: it goes whenever it may (longest processing time first, R. L. Graham, *Bounds on
+    multiprocessing timing anomalies*, 1969). Such hosts can all be asked at their full pace at the same time.
     """
 
     def __init__(self, pages: Pages, resting: Container[int]) -> None:
@@ -124,7 +125,7 @@ class NewPages:
         return self._line.item(page) == self._numbers.get(self._key(page))
 
     def put(self, pages: IndexArray) -> None:
-        """Put in pages found together, the most important first, before those found earlier. O(log n) a page of n."""
+        """Put in n pages found together, the most important first, before those found earlier. O(log n) a page."""
         begun: list[int] = []
         best_last = np.argsort(-self._pages.importance[pages], kind="stable")[::-1]
         for page in pages[best_last].tolist():
@@ -180,7 +181,7 @@ class NewPages:
             del self._hosts[line.priority], self._parts[line.priority]
 
     def first(self, is_free: Callable[[int], bool] = lambda host: True) -> int | None:
-        """Return the page that goes next; ``is_free(host)`` lets one rest that may not be asked. O(log places)."""
+        """Return the page that goes next; ``is_free(host)`` lets a host rest that may not be asked. O(log places)."""
         for priority in reversed(self._order):
             while (host := self._hosts[priority].first(self._resting)) is not None:
                 if is_free(host):
@@ -194,7 +195,7 @@ class NewPages:
         return self._lines[self._line.item(page)].priority > -inf
 
     def took(self, page: int, rate: float) -> None:
-        """The first page has had its turn. `rate` is the number of first copies a second. O(log places)."""
+        """Count the turn of the first page. `rate` is the number of first copies a second. O(log places)."""
         line = self._lines[self._line.item(page)]
         importance = self._pages.importance.item(page)
         cost = 1.0 / min(max(importance, 1.0 / _MOST_TURNS), _MOST_TURNS)

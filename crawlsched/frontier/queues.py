@@ -35,7 +35,7 @@ class PriorityQueue(Generic[Key]):
         return key in self.at
 
     def put(self, key: Key, at: Any) -> None:
-        """Put a key in, or elsewhere in the order. O(log n)."""
+        """Put a key in, or move it to another place. O(log n)."""
         self.at[key] = at
         heappush(self._heap, (at, next(self._numbers), key))
 
@@ -95,7 +95,7 @@ class FairQueue(PriorityQueue[Key]):
         self.discard(key)
 
     def took(self, key: Key, cost: float = 1.0) -> None:
-        """A key that was the first has had its turn. O(log n)."""
+        """Count the turn of a key that was the first. O(log n)."""
         at = self.at[key]
         if self.first() == key:  # no other has come meanwhile
             heappop(self._heap)
@@ -112,7 +112,7 @@ class HostQueue:
 
     Notes
     -----
-    A queue for each host, and one of hosts by their first pages.
+    There is a queue for each host, and a queue of hosts by their first pages.
 
     Examples
     --------
@@ -138,7 +138,7 @@ class HostQueue:
         return page in self._host
 
     def push(self, host: int, key: float, page: int) -> None:
-        """Put a page in, or elsewhere in the order. O(log n)."""
+        """Put a page in, or move it to another place. O(log n)."""
         self._host[page] = host
         pages = self._pages.setdefault(host, PriorityQueue())
         if pages.at.get(page) != (key, page):

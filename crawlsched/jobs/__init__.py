@@ -1,4 +1,4 @@
-"""Jobs: what is done beside the slots: re-planning, pruning, importing, and what the stored pages are worth.
+"""Jobs: work beside the slots, such as planning, pruning and importing, and the worth of stored pages.
 
-Drives the flows and the store by APScheduler, in the crawl or in a process of its own. Begin reading with `crawl_jobs`.
+APScheduler starts the jobs, in the crawl or in a process of its own. Begin reading with `crawl_jobs`.
 """

@@ -1,4 +1,4 @@
-"""Commands: what the command line asks of a running crawl, through the database."""
+"""Commands: requests of the command line to a running crawl, through the database."""
 
 from __future__ import annotations
 
@@ -33,27 +33,30 @@ logger = logging.getLogger(__name__)
 
 
 def obey_pending(refresher: Refresher, shard: Shard) -> None:
-    """Do what the command line has asked the owner of a shard; the database is read beside the crawling thread."""
+    """Obey the commands to the owner of a shard; another thread reads the database."""
     collection = refresher.collection
     collection.aside.collect()
+    reading = f"reading commands ({shard.number})"
+    if collection.aside.is_busy_with(reading):
+        return
 
     def found(commands: list[Command]) -> None:
         refresher.has_read_commands = True
-        # What has been written down as done is not read again.
+        # Commands that are stored as done are not read again.
         shard.commands_under_way &= {command.id for command in commands}
         _obey(refresher, shard, commands)
 
-    collection.aside.run(f"reading commands ({shard.number})", partial(pending, shard.store), found)
+    collection.aside.run(reading, partial(pending, shard.store), found)
 
 
 def obey_waiting(refresher: Refresher) -> None:
-    """Do what was asked for while no crawl ran, before the first slot: a pause lets nothing go out."""
+    """Obey commands from the time without a crawl, before the first slot: one may be a pause."""
     for shard in refresher.collection.shards:
         _obey(refresher, shard, pending(shard.store))
 
 
 def _obey(refresher: Refresher, shard: Shard, commands: Iterable[Command]) -> None:
-    """Do what each command asks; its answer, or ``{"error": sentence}``, is written where the sender waits for it."""
+    """Obey each command, and write its result, or ``{"error": sentence}``, for which the sender waits."""
     for command in commands:
         if command.id in shard.commands_under_way:
             continue
@@ -68,7 +71,7 @@ def _obey(refresher: Refresher, shard: Shard, commands: Iterable[Command]) -> No
             act(refresher, shard, command.arguments, answer)
         except (CrawlschedError, ValueError) as error:
             answer({"error": str(error)})
-        except Exception as error:  # arguments that no command line sends, or a fault of ours
+        except Exception as error:  # arguments that no command line sends, or our bug
             logger.exception("The command %r (number %d) cannot be obeyed.", command.name, command.id)
             answer({"error": f"The crawl could not do {command.name!r}: {in_words(error)}; its log says more."})
 
@@ -110,7 +113,7 @@ def _ask_again(refresher: Refresher, pages: NDArray[np.integer], now: float) -> 
 
 
 def _recrawl_all(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answer: _Answer) -> None:
-    """Crawl all pages of a host or a pattern, or all there are: they are looked for beside this thread."""
+    """Crawl all pages of a host, of a pattern, or of the collection; another thread looks for them."""
     collection, kind, value = refresher.collection, arguments["kind"], arguments["value"]
 
     def found(numbers: NDArray[np.int64]) -> None:
@@ -129,7 +132,7 @@ def _recrawl_all(refresher: Refresher, shard: Shard, arguments: dict[str, Any], 
 
 
 def _import(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answer: _Answer) -> None:
-    """Take in pages that somebody names, in slices between the slots; the importance stated of known ones counts."""
+    """Take in pages of an import, in slices between the slots; an importance stated for a known page counts, too."""
     pages = arguments["pages"]
     if not isinstance(pages, dict):
         raise ValueError(f"pages must be URLs with their importance or null, got {pages!r:.100}.")
@@ -152,15 +155,15 @@ def _found(refresher: Refresher, url: str, importance: float | None) -> FoundPag
 
 
 def _next(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answer: _Answer) -> None:
-    """Name the pages whose visits end next: those that have been asked for already, then those that will be."""
+    """Name the pages whose visits end next: those already requested, then those that will be."""
     planner, collection, n, now = refresher.planner, refresher.collection, int(arguments["n"]), refresher.clock()
     asked = [(visit.page, visit.opened_at) for visit in refresher.visits if visit.page >= 0]
-    asked += [(probe.page, probe.asked_at) for probe in refresher.probes]  # such a page is fetched once more
+    asked += [(probe.page, probe.asked_at) for probe in refresher.probes]  # such a page gets a second fetch
     under_way = {page: at for page, at in asked if collection.knows(page)}
     limits = refresher.hosts.limits()
     expected = forecast(planner, now, n, lambda host: 1.0 / limits.item(host))
     pages = np.array([*under_way, *expected][:n], np.intp)
-    pages = pages[collection.shards.numbers_of(pages) == shard.number]  # who has the others is asked, too
+    pages = pages[collection.shards.numbers_of(pages) == shard.number]  # the owner of the others gets this command, too
     columns = planner.crawl_values.value_at(pages, now), planner.pages.crawled_at[pages]
     named = [
         {
@@ -185,11 +188,11 @@ def _signal(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answe
 
 def _poll(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answer: _Answer) -> None:
     wanted = arguments.get("url")
-    asked = (source for source in refresher.sources if source.kind in POLLED_KINDS)
+    asked = (source for source in refresher.collection.sources if source.kind in POLLED_KINDS)
     shards = refresher.collection.shards
     polled = [s for s in asked if wanted in (None, s.url) and shards.number_of(s.host) == shard.number]
     for source in polled:
-        refresher.sources.poll(source.source)
+        refresher.collection.sources.poll(source.source)
     answer({"sources": len(polled)})
 
 
@@ -206,12 +209,12 @@ def _forget(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answe
         collection.aside.run(f"deleting {value} ({shard.number})", delete, deleted)
 
     def delete() -> NDArray[np.int64]:
-        # Rows written for a page after it is gone would stay under its number.
+        # Rows written for a page after its deletion would stay under its number.
         collection.write_behind.drain()
         return store.forgetting.forget(kind, value, began_at)
 
     def deleted(numbers: NDArray[np.int64]) -> None:
-        collection.forget(_here(collection, shard, numbers))  # those that were found meanwhile
+        collection.forget(_here(collection, shard, numbers))  # pages that were found meanwhile
         answer({"pages": len(numbers)})
 
     collection.aside.run(f"forgetting {value} ({shard.number})", lambda: store.forgetting.matching(kind, value), found)
@@ -224,7 +227,7 @@ def _here(collection: Collection, shard: Shard, numbers: NDArray[np.int64]) -> N
 
 
 def _take_back(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answer: _Answer) -> None:
-    """Let what was forgotten come back; it is written beside this thread."""
+    """Delete a tombstone, in another thread, so that its pages may be found again."""
     collection, kind, value = refresher.collection, arguments["kind"], arguments["value"]
     collection.aside.run(
         f"taking back {value} ({shard.number})",

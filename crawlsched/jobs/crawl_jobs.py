@@ -1,7 +1,7 @@
-"""The jobs: what is done over and over beside crawling, by APScheduler.
+"""The jobs: regular work beside crawling, started by APScheduler.
 
-They run inside the crawl, are merged when late, and never overlap. An exception in a job is logged and ends nothing.
-What takes long runs in a thread; the slot clock never waits for a job.
+They run inside the crawl. Late runs of a job become one, and no two overlap. An exception in a job is logged and ends
+nothing. Long work runs in a thread; the slot clock never waits for a job.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ Visits = Mapping[str, NDArray[Any]]
 
 _EXECUTOR_LOGGER = logging.getLogger("apscheduler.executors.default")
 
-# The first plans come soon, since a new crawl learns most in its first minutes. Each comes after a part of the running
-# time, between these bounds in seconds.
+# A plan comes after a part of the time since the start, between these bounds in seconds: the first ones come soon,
+# since a new crawl learns most in its first minutes.
 _REPLAN_PART, _REPLAN_WITHIN = 0.2, (3.0, 300.0)
-# How many bytes all kept texts may have; the oldest go.
+# The most bytes of all kept texts; the oldest are deleted.
 _KEPT_TEXTS_BYTES = 1_000_000_000
-# One job at a time of each kind; what was missed is done once, whenever there is time again.
+# One job at a time of each kind; missed runs are done once, when there is time again.
 _JOB_DEFAULTS = {"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
 
 
 def _visits_of_sources(store: Store) -> dict[str, NDArray[Any]]:
-    """Read the visits from which the sources' quality is learned; takes long."""
+    """Read the visits from which the sources' quality is learned; this takes long."""
     return newest_of_each(store.reader.signal_observations(0.0))
 
 
@@ -64,11 +64,11 @@ def _make_plan(
     previous: Plan | None = None,
     counts: Mapping[str, Any] | None = None,
 ) -> Plan:
-    """Make a plan and keep it in the stores; takes long, changes nothing in memory.
+    """Make a plan and keep it in the stores; this takes long, and changes nothing in memory.
 
-    Each shard keeps the plan of its hosts and sources. `visits` is what `_visits_of_sources` read, with the ``host``
-    and ``part`` of their pages. The stores keep names of `hosts`, since every process numbers hosts anew; without
-    shards they keep `counts` with the plan, for `crawlsched status`.
+    Each shard keeps the plan of its hosts and sources. `visits` are those that `_visits_of_sources` read, with the
+    ``host`` and ``part`` of their pages. The stores keep names of `hosts`, since every process numbers hosts anew.
+    Without shards they keep `counts` with the plan, for `crawlsched status`.
     """
     made = plan(snapshot, bandwidth, visits, previous)
     for shard in shards:
@@ -82,19 +82,19 @@ def _make_plan(
             data["page_counts"] = {**counts, "sources": of_sources}
         try:
             save_plan(shard.store, data, now)
-        except CollectionInUse:  # its next owner makes one
+        except CollectionInUse:  # the next owner of the shard makes one
             if shards.n is None:
                 raise
     return made
 
 
 def _placed(read: Sequence[tuple[Shard, Visits]], planner: Planner, shards: Shards) -> Visits:
-    """Return visits with their pages and sources in memory, and the hosts of these; those of unknown ones are left out.
+    """Return visits with their pages and sources in memory, and the hosts of these, without visits of unknown ones.
 
     Parameters
     ----------
     read : sequence of (Shard, mapping of str to ndarray)
-        What `_visits_of_sources` read of each shard; there is one at least.
+        The visits that `_visits_of_sources` read, for each shard; there is one shard at least.
     planner : Planner
     shards : Shards
     """
@@ -110,7 +110,7 @@ def _placed(read: Sequence[tuple[Shard, Visits]], planner: Planner, shards: Shar
 
 
 def _prune(store: Store, before: float) -> int:
-    """Delete the observations made before this time, some at once; return how many."""
+    """Delete the observations before this time, some at once; return how many."""
     deleted = 0
     while n := store.forgetting.prune(before, ROWS_AT_ONCE):
         deleted += n
@@ -143,14 +143,14 @@ class CrawlJobs:
         self._replan_later()
 
     def shard_came(self) -> None:
-        """Plan soon: the plan in force knows nothing of the new pages."""
+        """Plan soon, since the plan in force does not cover the pages of the new shard."""
         self._began_at = self._refresher.clock()
         self._replan_later()
 
     def stop(self) -> None:
-        """Stop them; what is under way in a thread ends by itself."""
+        """Stop the jobs; work that a thread has begun ends by itself."""
         if self._scheduler is not None and self._scheduler.running:
-            # Ending cancels the job that happens to run, which APScheduler would log as an error of that job.
+            # The end cancels a running job, which APScheduler would log as an error of that job.
             _EXECUTOR_LOGGER.disabled = True
             self._scheduler.shutdown(wait=False)
 
@@ -186,7 +186,7 @@ class CrawlJobs:
             self._replan_later()
 
     async def sample(self) -> None:
-        """Take the figures of this minute."""
+        """Store the figures of this minute."""
         if self._figures is not None:
             self._figures.sample()
 
@@ -201,7 +201,7 @@ class CrawlJobs:
                 await run_in_thread(shard.store.forgetting.prune_texts, room)
                 await run_in_thread(thin_samples, shard.store, self._refresher.clock())
             except CollectionInUse:
-                continue  # it is another process's by now
+                continue  # another process owns it by now
 
     def _every(self, interval: timedelta, job: Callable[[], Any], first: timedelta | None = None) -> None:
         assert self._scheduler is not None
@@ -210,7 +210,7 @@ class CrawlJobs:
         self._scheduler.add_job(job, "interval", seconds=seconds, start_date=at, id=job.__name__)
 
     def _replan_later(self) -> None:
-        # By date and not by interval: the end of one run sets the next, so they cannot overlap.
+        # The end of one run sets the date of the next, so runs cannot overlap.
         if self._scheduler is None or not self._scheduler.running:
             return
         running = self._refresher.clock() - self._began_at
@@ -220,7 +220,7 @@ class CrawlJobs:
 
 
 def plan_now(refresher: Refresher, now: float) -> None:
-    """Make a plan of a collection in which nothing goes out, leave it in the store, and adopt it."""
+    """Make a plan for a collection that sends nothing, leave it in the store, and adopt it."""
     shards, planner = refresher.collection.shards, refresher.planner
     visits = _placed([(shard, _visits_of_sources(shard.store)) for shard in shards], planner, shards)
     snapshot, counts = planner.snapshot(refresher.hosts.limits), counted(planner.pages)
@@ -231,19 +231,19 @@ def plan_now(refresher: Refresher, now: float) -> None:
 
 
 async def _between_slots(parts: Generator[None, None, T]) -> T:
-    """Take a snapshot, or count, part by part, so that slots in between are on time."""
+    """Take a snapshot, or count, part by part, so that slots stay on time."""
     while True:
         try:
             next(parts)
         except StopIteration as end:
             taken: T = end.value
             return taken
-        # Waiting in a thread gives the event loop back with every reactor.
+        # A pause in a thread frees the event loop with every reactor.
         await run_in_thread(time.sleep, SLICE)
 
 
 def _quiet_apscheduler() -> None:
-    # It says at INFO when each job begins and ends, which would fill a crawl's log; unless somebody wants just that.
+    # At INFO it logs the begin and end of each job, which would fill a crawl's log; a level set by the user stays.
     apscheduler = logging.getLogger("apscheduler")
     if apscheduler.level == logging.NOTSET:
         apscheduler.setLevel(logging.WARNING)

@@ -1,4 +1,4 @@
-"""Importing: pages that others know, what they are worth, and what visits of others have taught of them."""
+"""Importing: pages, their importance, and the visits of other crawlers, from which the planner learns."""
 
 from __future__ import annotations
 
@@ -29,27 +29,27 @@ from crawlsched.store import Lease, Outcome, host_of
 
 __all__ = ["Import", "PastVisit", "Requests"]
 
-#: A visit by somebody else: which of the pages named, POSIX seconds, whether the page had changed since the one before
-#: (1: it had; 0: it had not; -1: not known), and the digest of what was found (0: not known).
+#: A visit of another crawler: the place of its page, POSIX seconds, whether the page had changed since the visit before
+#: (1: it had; 0: it had not; -1: not known), and the digest of its content (0: not known).
 PastVisit = tuple[int, float, int, int]
 
 
 class Requests:
-    """What a project makes of URLs; by default the project of the working directory, or Scrapy's own settings."""
+    """Requests for URLs by a project's settings: by default those of the working directory, or Scrapy's own."""
 
     def __init__(self, project_settings: Mapping[str, Any] | None = None, ignored: Sequence[str] = ()) -> None:
         settings: Any = get_project_settings() if project_settings is None else project_settings
         made = build_from_crawler(load_object(settings["REQUEST_FINGERPRINTER_CLASS"]), Crawler(Spider, settings))
         self.fingerprinter, self._fingerprint = fingerprints(made, ignored)
-        #: Whether Scrapy leaves it to crawls to ask for robots.txt.
+        #: Whether crawls have to request robots.txt themselves, since Scrapy does not.
         self.asks_robots = not settings.getbool("ROBOTSTXT_OBEY")
 
     def fingerprint(self, url: str) -> bytes:
-        """Return the fingerprint by which a URL's page is known."""
+        """Return the fingerprint that identifies a URL's page."""
         return self._fingerprint(Request(url))
 
     def page_of(self, url: str, importance: float | None = None) -> FoundPage:
-        """Return the page of a URL, or raise ValueError with what is wrong."""
+        """Return the page of a URL, or raise ValueError with its fault."""
         if not url[:8].lower().startswith(("http://", "https://")):
             raise ValueError(f"a URL must begin with http:// or https://, got {url!r:.100}")
         try:
@@ -63,10 +63,11 @@ class Requests:
 
 
 class Import:
-    """Fills a collection that nobody crawls at the moment, as a crawl that sends nothing.
+    """Fill a collection while no process crawls it, as a crawl that sends nothing.
 
-    `counts` has the ``pages`` that the file names, the ``new``, ``forgotten`` and ``weighed`` ones among them, the
-    ``visits`` learned from, and pages with ``visits_of_their_own``, whose history is left out.
+    `counts` has the ``pages`` that the file names, the ``new``, ``forgotten`` and ``weighed`` (given another
+    importance) ones among them, the ``visits`` learned from, and pages with ``visits_of_their_own``, for which the
+    file's visits are left out.
     """
 
     learns = True
@@ -91,7 +92,7 @@ class Import:
 
     @property
     def lease(self) -> Lease:
-        """By which it is owned."""
+        """The lease by which this process owns the collection."""
         return self._collection.lease
 
     def close(self) -> None:
@@ -99,7 +100,7 @@ class Import:
         self._collection.close(self._now)
 
     def take(self, named: Sequence[FoundPage], visits: Iterable[PastVisit] = ()) -> None:
-        """Take in some thousands of distinct pages, or weigh those that are known; learn from other crawlers' visits.
+        """Take in some thousands of distinct pages, or set the importance of known ones; learn from their visits.
 
         `visits` come page by page, in the order of their times; the last content counts as the copy.
         """
@@ -110,7 +111,7 @@ class Import:
         self._write()
 
     def finish(self) -> None:
-        """Make the first plan of the visits, and write what it makes of their pages: the next crawl begins with it."""
+        """Make the first plan from the visits, and write it with its estimates: the next crawl begins with them."""
         if self._visited:
             plan_now(self._crawl, self._now)
         for pages in self._visited:
@@ -124,7 +125,7 @@ class Import:
             raise StoreError(writer.lost or writer.failure or "the database does not answer.")
 
     def _learn(self, named: Sequence[FoundPage], visits: Iterable[PastVisit]) -> None:
-        """Learn from the visits of pages that have none of their own, as a crawl learns from its own."""
+        """Learn from the visits of pages that crawlsched has not visited, as a crawl learns from its own visits."""
         planner, index = self._crawl.planner, self._collection.index
         posterior = Posterior(len(named), planner.posterior.rates, dtype=np.uint8, renewal=RENEWAL)
         learned: dict[int, int] = {}
@@ -143,9 +144,9 @@ class Import:
         self._visited.append(pages)
 
     def _learn_of(self, page: int, visits: Iterable[PastVisit], learn: Callable[..., object]) -> None:
-        """Learn from the visits of one page, in their order; of some at the same time the first one counts.
+        """Learn from the visits of one page, in their order; of visits at the same time the first one counts.
 
-        Where nobody says whether the page had changed, a digest unlike the one before says it.
+        If the file does not state whether the page had changed, a digest unlike the one before shows it.
         """
         columns, unsaved, learned = self._crawl.planner.pages, self._collection.unsaved, self._crawl.planner.learned
         last, last_digest, changed_at = -inf, 0, None
@@ -157,7 +158,7 @@ class Import:
             if changed is None and digest and last_digest:
                 changed = digest != last_digest
             elapsed = None if last == -inf else time - last
-            if elapsed is None:  # there is nothing to compare the first one with
+            if elapsed is None:  # the first visit has none before it
                 changed = None
             elif changed is not None:
                 learn(elapsed, changed, n_updates=columns.n_crawls.item(page))
@@ -168,7 +169,7 @@ class Import:
             if changed:
                 columns.n_changes[page] += 1
                 changed_at = time
-            if time >= self._oldest:  # it is kept
+            if time >= self._oldest:  # recent enough to be kept
                 outcome = Outcome.UNCHANGED if changed is False else Outcome.CHANGED
                 unsaved.observation(
                     time, page, source=-1, elapsed=elapsed, n_signals=0, changed=changed, outcome=outcome

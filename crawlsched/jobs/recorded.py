@@ -31,7 +31,7 @@ _NEEDED = ("time", "url", "body")
 
 @dataclass(slots=True)
 class RecordedVisit:
-    """One visit of a recorded sequence; `body` and `second` are files, or what is in them."""
+    """One visit of a recorded sequence; `body` and `second` are files, or their content."""
 
     time: float
     url: str
@@ -44,7 +44,7 @@ class RecordedVisit:
 
 
 class JudgedVisit(NamedTuple):
-    """What became of one visit; see ``crawlsched detect``."""
+    """The result of one visit; see ``crawlsched detect``."""
 
     time: float
     url: str
@@ -93,7 +93,7 @@ def _visit(path: Path, number: int, row: Mapping[str, str | None]) -> RecordedVi
 def judge_all(
     visits: Sequence[RecordedVisit], options: Mapping[str, Any], *, seed: int = 1, probe_after: float = 5.0
 ) -> Iterator[JudgedVisit]:
-    """Judge visits one after the other, each forced, in a collection of their own.
+    """Judge visits one after the other, in a collection of their own; each one is forced.
 
     `options` are settings, with or without ``CRAWLSCHED_``; `seed` decides which visits are probed. A probe comes
     `probe_after` seconds later.
@@ -110,7 +110,7 @@ def judge_all(
 
 
 class _Judge:
-    """A refresher on the clock of the visits, and their answers."""
+    """A refresher on the clock of the visits, which answers them with the recorded bodies."""
 
     def __init__(self, settings: Settings, visits: Sequence[RecordedVisit], seed: int, probe_after: float) -> None:
         self._probe_after = probe_after
@@ -129,7 +129,7 @@ class _Judge:
         self._changes: list[list[str]] = []
 
     def visit(self, recorded: RecordedVisit) -> JudgedVisit:
-        """Visit a page, and fetch whatever that asks for."""
+        """Visit a page, and answer all requests that follow."""
         refresher, collection = self._refresher, self._refresher.collection
         self._now = max(self._now, recorded.time)
         name = refresher.request_fingerprint(recorded.url)

@@ -1,4 +1,4 @@
-"""Refit: what is known of each page's change rate, learned again from the visits that are kept."""
+"""Refit: learn each page's change rate again, from the visits that are kept."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from crawlsched.store.rows import ROWS_AT_ONCE
 
 __all__ = ["Part", "PartResult", "learn", "refit"]
 
-# Parts under way at once: the results of each wait to be written.
+# Parts under way at once: the result of each stays in memory until it is written.
 _UNDER_WAY = 32
-# Visits that count as crawls of their page: content came, and was judged.
+# Outcomes that count as crawls of the page: content came, and was judged.
 _CRAWLS = (Outcome.CHANGED, Outcome.UNCHANGED, Outcome.NOT_MODIFIED, Outcome.FLAPPING)
 
 
 class Part(NamedTuple):
-    """Some pages of a store, and how to learn about them; it is sent to a worker."""
+    """Some pages of a store, and how to learn about them, in a form that can be sent to a worker."""
 
     database: str
     collection: str
@@ -44,21 +44,21 @@ class Part(NamedTuple):
 
 
 class PartResult(NamedTuple):
-    """What was learned from the visits of some pages."""
+    """The result of learning from the visits of some pages."""
 
-    # What a store is to write of pages whose visits are all kept, or of which nothing is known by this grid and
-    # estimator; None: there are none.
+    # The columns to write for pages whose visits are all kept, or that have no rows of this grid and estimator; None:
+    # there are no such pages.
     batch: Batch | None
-    n_pages: int  # how many these are
+    n_pages: int  # the number of these pages
     n_visits: int  # the number of visits learned from
-    n_left: int  # pages that keep what is known of them: their first visits were pruned
+    n_left: int  # pages that keep their estimates, since their first visits were deleted
 
 
 def learn(part: Part) -> PartResult:
     """Learn from the kept visits of some pages as a crawl learns from each.
 
-    It reads the database and changes nothing, so it may run anywhere, and twice. The newest plan stands for that of
-    each time; doubts about unchanged pages are not kept.
+    It reads the database and changes nothing, so it may run anywhere, and twice. It uses the newest plan for visits of
+    all times. Doubts about unchanged visits are not kept, so they count in full.
     """
     with closing(Store.open(part.database, part.collection, part.shard, read_only=True)) as store:
         hosts, planner = Hosts(), planner_for(part.settings, picks=False)
@@ -69,14 +69,14 @@ def learn(part: Part) -> PartResult:
         block = next(kept, None)
         if block is None:
             return PartResult(None, 0, 0, 0)
-        block.pop("estimator_state", None)  # it is learned anew
+        block.pop("estimator_state", None)  # learned anew
         pages = np.asarray(block["page"], np.intp)
         planner.load({**block, "page": np.arange(pages.size)}, None, part.now)
         if (plan := newest_plan(store, hosts.number)) is not None:
             planner.adopt(plan, part.now)
             while planner.work(part.now):
                 pass
-        # Rows by the pages' own numbers, on which the rounding depends; those below the first one take no memory.
+        # Rows have the pages' own numbers, on which the rounding depends; rows below the first one take no memory.
         posterior = Posterior(part.last + 1, planner.posterior.rates, dtype=np.uint8, renewal=RENEWAL)
         n_crawls, n_visits = _replayed(store, part, pages, planner, posterior)
         is_known = np.asarray(block["has_log_likelihood"], bool)
@@ -86,7 +86,7 @@ def learn(part: Part) -> PartResult:
     rows, n_left = np.flatnonzero(is_whole | ~is_known), int(np.count_nonzero(~is_whole & is_known))
     if not rows.size:
         return PartResult(None, 0, n_visits, n_left)
-    planner.pages.n_signals[: pages.size] = block["n_signals"]  # which were those before each visit
+    planner.pages.n_signals[: pages.size] = block["n_signals"]  # the visits have overwritten them
     planner.posterior.unpack(rows, posterior.packed(pages[rows]))
     columns = {**planner.columns(rows), **readable(planner, rows, part.now), "page": pages[rows]}
     batch = Batch(columns=columns, grid=planner.grid, estimator=planner.estimator)
@@ -96,7 +96,7 @@ def learn(part: Part) -> PartResult:
 def _replayed(
     store: Store, part: Part, pages: NDArray[np.intp], planner: Planner, posterior: Posterior
 ) -> tuple[NDArray[np.int64], int]:
-    """Let a posterior, and the planner's estimator, learn from visits; return how many crawls each page has had."""
+    """Let a posterior, and the planner's estimator, learn from visits; return the number of crawls of each page."""
     row_of = dict(zip(pages.tolist(), range(pages.size), strict=True))
     n_crawls, n_visits = np.zeros(pages.size, np.int64), 0
     for page, elapsed, changed, n_signals, modified, outcome in store.reader.visits(part.first, part.last):
@@ -128,12 +128,12 @@ def _replayed(
 
 
 def refit(stores: Sequence[Store], settings: Settings, executor: Executor, now: float) -> Iterator[PartResult]:
-    """Learn again of all pages, part by part on any executor, and yield what each part has learned, once it is written.
+    """Learn about all pages again, part by part on any executor, and yield the result of each part, once it is written.
 
-    The lease of `stores` keeps crawls out. The executor's workers reach the database, and it repeats a part whose
-    worker died: the result depends on the database alone.
+    The lease of `stores` keeps crawls out. The executor's workers must reach the database. If a worker dies, the
+    executor may repeat its part: the result depends on the database alone.
     """
-    # Functions of the settings do not travel, and nothing here asks what a page is worth.
+    # Functions of the settings cannot be sent to workers, and learning does not need the importance of pages.
     plain = replace(settings, importance=None)
     parts = (
         (store, Part(store.database.text, store.name, store.key[0], first, first + ROWS_AT_ONCE - 1, plain, now))

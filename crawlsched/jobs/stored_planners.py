@@ -34,7 +34,7 @@ def planner_of_page(store: "Store", settings: Settings, page: int, now: float) -
 
 
 def settings_of(store: "Store", settings: Settings) -> Settings:
-    """Return these settings, replaced by those that the last crawl has stored; for commands outside of a project."""
+    """Return these settings with the values that the last crawl has stored; for commands outside of a project."""
     owner = store.owner()
     names = {field.name for field in fields(Settings)}
     stored = {} if owner is None else owner.status.get("planner", {})
@@ -55,14 +55,14 @@ def newest_plan(store: "Store", host_number: Callable[[str], int] | None = None)
 
 
 def freshness(store: "Store", settings: Settings, now: float) -> tuple[FloatArray, FloatArray, int, int]:
-    """Compute how fresh the pages are that are to be kept fresh; with very many pages, from an even sample.
+    """Compute the freshness of pages that should be kept fresh; with very many pages, from an even sample.
 
     Returns
     -------
     fresh : ndarray, shape (n,)
         The probability that each copy is fresh; 0 without a copy, and of pages that fail.
     importance : ndarray, shape (n,)
-        What it weighs: a sample as much as the pages that it stands for.
+        Its weight: a page of a sample weighs as much as the pages that it stands for.
     n_all, n_failing : int
         How many pages these stand for, and how many of them fail.
     """
@@ -79,9 +79,9 @@ def freshness(store: "Store", settings: Settings, now: float) -> tuple[FloatArra
 
 
 def before(store: "Store", settings: Settings, crawl_value: float, now: float) -> int:
-    """Count the pages that go before one of a crawl value; of very many pages, from a sample.
+    """Count the pages that go before one with this crawl value; of very many pages, from a sample.
 
-    Of pages with the same value, as all pages of a first crawl, half go before it.
+    Half of the pages with the same value, such as all pages of a first crawl, count as before it.
     """
     pages, stands_for = _drawn(store)
     n_before = 0.0
@@ -94,7 +94,7 @@ def before(store: "Store", settings: Settings, crawl_value: float, now: float) -
 
 
 def waiting_since(store: "Store", time: float) -> int:
-    """Count the pages that were last crawled, or first seen if never, before a time, as `before` counts."""
+    """Count the pages whose last crawl (without one, first sight) was before a time, as `before` counts."""
     pages, stands_for = _drawn(store)
     n_waiting = 0
     for block in store.load(pages=pages):
@@ -106,7 +106,7 @@ def waiting_since(store: "Store", time: float) -> int:
 def _drawn(store: "Store", most: int = 10_000) -> tuple[list[int] | None, float]:
     """Draw at most this number of pages evenly, and return how many each stands for; None: take all.
 
-    Of ten thousand, freshness is right to half a per cent, and a rank to a thirtieth.
+    With ten thousand pages, freshness is right to half a per cent, and a rank to a thirtieth.
     """
     n_all = store.reader.next_page()
     if n_all <= most:
@@ -119,7 +119,7 @@ def planners(
 ) -> "Iterator[tuple[Planner, IndexArray]]":
     """Yield a planner for each block of pages, which it numbers from 0, and their numbers in the store.
 
-    Unless it `picks` it only knows what they are worth.
+    Unless it `picks`, it only computes what they are worth.
     """
     from crawlsched.crawl.page_rules import PageRules
     from crawlsched.planner.from_settings import planner_for
@@ -139,7 +139,7 @@ def planners(
     ):
         planner = planner_for(settings, picks=picks)
         n_pages = len(block["page"])
-        if plan is not None:  # before its pages come, so that they are placed by it once
+        if plan is not None:  # before its pages come, so that each is placed only once
             planner.adopt(plan, now)
             planner.work(now)
         planner.load({**block, "page": np.arange(n_pages)}, block["log_likelihood"], now)

@@ -1,4 +1,4 @@
-"""Lines that name URLs: a URL a line, or CSV with what is known of them; wrong lines are named and left out."""
+"""Lines that name URLs: a URL a line, or CSV with data about them; wrong lines are named and left out."""
 
 import csv
 import gzip
@@ -24,13 +24,13 @@ _CHANGED = {
 
 
 class UrlLine(NamedTuple):
-    """What a line says."""
+    """The values of a line."""
 
     url: str
     importance: float | None = None  # 0 or more
     time: float | None = None  # of a visit, POSIX seconds
     changed: int = -1  # 1: that visit found the page changed; 0: it did not; -1: not known
-    digest: int = 0  # of what that visit found; 0: not known
+    digest: int = 0  # of the content at that visit; 0: not known
 
 
 class UrlLines:
@@ -47,7 +47,7 @@ class UrlLines:
     def __init__(self, path: Path, now: float, most_wrong: int = 1_000) -> None:
         self.path, self._now = path, now
         self.name = "standard input" if str(path) == "-" else str(path)
-        self.columns: tuple[str, ...] = ("url",)  # those that the file has and that count
+        self.columns: tuple[str, ...] = ("url",)  # the file's columns that are used
         self.ignored: tuple[str, ...] = ()  # its other columns
         self.n = self.n_wrong = 0
         self.wrong: list[tuple[int, str]] = []  # number and fault of the first `most_wrong` of these
@@ -55,7 +55,7 @@ class UrlLines:
 
     @property
     def has_visits(self) -> bool:
-        """Whether the lines tell of visits."""
+        """Whether the lines have visits."""
         return "time" in self.columns
 
     def leave_out(self, fault: str) -> None:
@@ -65,7 +65,7 @@ class UrlLines:
             self.wrong.append((self.n, fault))
 
     def __iter__(self) -> Iterator[UrlLine]:
-        """Give the lines that are right."""
+        """Yield the correct lines."""
         try:
             with self._opened() as file:
                 yield from self._lines(file)
@@ -75,7 +75,7 @@ class UrlLines:
     def _opened(self) -> TextIO:
         path = Path("/dev/stdin") if str(self.path) == "-" else self.path
         opened = gzip.open if self.path.suffix == ".gz" else open
-        # What is not UTF-8 is found line by line, and does not end the reading.
+        # Bytes that are not UTF-8 make their line wrong, and do not end the reading.
         return cast("TextIO", opened(path, "rt", encoding="utf-8-sig", errors="surrogateescape", newline=""))
 
     def _lines(self, file: TextIO) -> Iterator[UrlLine]:
@@ -131,7 +131,7 @@ class UrlLines:
 
 def _url(text: str) -> str:
     if not (text.isascii() or text.isprintable()):
-        raise ValueError(f"it has characters that are not UTF-8 or not to be seen: {text!r:.100}")
+        raise ValueError(f"it has bytes that are not UTF-8, or invisible characters: {text!r:.100}")
     return text
 
 

@@ -1,6 +1,6 @@
-"""Pages: what is kept of each known page, as columns of arrays.
+"""Pages: the data of each known page, as columns of arrays.
 
-A page is a row number here; URLs stand in `page_index` alone. Imports columns. Begin reading with `pages`.
+A page is a row number here; only `page_index` knows fingerprints of URLs. Begin reading with `pages`.
 """
 
 from crawlsched.pages.pages import (

@@ -1,4 +1,4 @@
-"""Crawl intervals: the shortest and longest time between crawls of a page, by the number of its rule."""
+"""Crawl intervals: the shortest and the longest time between crawls of a page, by the number of its rule."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Intervals"]
 
 
 class Intervals:
-    """The limits of each page: those of all pages, or those of the rule that was made for it (`Pages.rule`).
+    """The limits of each page: those of its rule (`Pages.rule`), or the general ones if it has none.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""The page index: which page has this request fingerprint?"""
+"""The page index: finds a page by its request fingerprint."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
@@ -19,9 +19,9 @@ _Segment = tuple[NDArray[np.uint64], NDArray[np.int32]]
 class PageIndex:
     """Find a page by its request fingerprint, in 12 bytes a page.
 
-    The first 8 bytes of the fingerprint (a SHA-1) are the key. Lookups cost O(log n), from other threads, too, while
-    pages are added. `add` costs O(log n) and copies the arrays of one segment of 1,024; nothing goes through all pages
-    but the first `len` after some were forgotten.
+    The first 8 bytes of the fingerprint (a SHA-1) are the key. Lookups cost O(log n), and other threads can make them
+    while pages are added. `add` costs O(log n) and copies the arrays of one segment of 1,024. Only the first `len`
+    after some pages were forgotten goes through all pages.
 
     Examples
     --------
@@ -34,9 +34,9 @@ class PageIndex:
     def __init__(self, bits: int = 10) -> None:
         self._segments = [_EMPTY] * (1 << bits)
         self._behind = 64 - bits  # the leading bits of a key choose its segment
-        # Pages that were forgotten, ascending: they stay where they are until their fingerprints come again.
+        # Pages that were forgotten, ascending: they stay in their segments until their fingerprints come again.
         self._gone: NDArray[np.int32] = np.empty(0, np.int32)
-        # How many there are; None: they have to be counted, which goes through all pages.
+        # The number of pages; None: they have to be counted, which goes through all of them.
         self._n: int | None = 0
 
     def __len__(self) -> int:
@@ -46,19 +46,8 @@ class PageIndex:
 
     @staticmethod
     def keys(fingerprints: NDArray[np.uint8]) -> NDArray[np.uint64]:
-        """Return the keys of many fingerprints (uint8, shape (n, 8 or more)), as `load` takes them."""
+        """Return the keys of many fingerprints (uint8, shape (n, 8 or more)), as `add_many` takes them."""
         return np.ascontiguousarray(fingerprints[:, :8]).view(">u8").ravel().astype(np.uint64)
-
-    def load(self, blocks: Iterable[tuple[NDArray[np.uint64], NDArray[np.integer]]], together: int = 500_000) -> None:
-        """Add blocks of `keys` and their pages, about `together` pages at once: each time all segments are copied."""
-        waiting: list[tuple[NDArray[np.uint64], NDArray[np.integer]]] = []
-        for block in blocks:
-            waiting.append(block)
-            if sum(pages.size for _, pages in waiting) >= together:
-                self.add_many(*map(np.concatenate, zip(*waiting, strict=True)))
-                waiting = []
-        if waiting:
-            self.add_many(*map(np.concatenate, zip(*waiting, strict=True)))
 
     def add(self, fingerprint: bytes, page: int) -> None:
         """Add one page, or give a known fingerprint to another page."""
@@ -90,12 +79,12 @@ class PageIndex:
         self._segments[number] = np.insert(keys_here, at, keys[new]), np.insert(pages_here, at, pages[new])
 
     def discard(self, pages: NDArray[np.integer]) -> None:
-        """Forget the fingerprints of some pages, whose rows do not come again before `purged`; O(pages discarded)."""
+        """Forget the fingerprints of some pages, whose rows must not come back before `purged`; O(pages discarded)."""
         self._gone = np.sort(np.concatenate([self._gone, pages.astype(np.int32)]))
         self._n = None
 
     def purged(self) -> Iterator[None]:
-        """Take what was discarded by now out of memory, step by step; its rows may come again after that. O(n)."""
+        """Free the discarded fingerprints step by step; after that their rows may be added again. O(n)."""
         gone = self._gone
         for number, (keys, pages) in enumerate(self._segments):
             stays = ~self._is_gone(pages)

@@ -1,4 +1,4 @@
-"""Pages: what is known of each, as one numpy column per fact and no Python object per page."""
+"""Pages: the data of each page, as one numpy column per fact and no Python object per page."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ __all__ = [
 
 #: Names of the states, by number.
 STATE_NAMES = ("free", "new", "live", "gone", "moved", "error", "refused")
-# FREE: a row that holds no page, never given out or forgotten. NEW: known, never crawled. LIVE: crawled; there is a
-# copy. By the last visit, GONE: there is no such page (404, 410). MOVED: it was sent to another URL for good. ERROR:
-# that visit failed, and the page backs off. REFUSED: it was refused before it left (robots.txt, off site).
+# FREE: a row without a page, never used or forgotten. NEW: known, never crawled. LIVE: crawled; there is a copy. Others
+# go by the last visit. GONE: there is no such page (404, 410). MOVED: it redirects to another URL for good. ERROR: the
+# visit failed, and the page is tried again later. REFUSED: the request was not sent (robots.txt, off site).
 FREE, NEW, LIVE, GONE, MOVED, ERROR, REFUSED = range(len(STATE_NAMES))
 
 _NEVER = -np.inf
-#: A page that was gone at more tries in a row, which take most of a day, is gone and does not fail.
+#: A page that was gone at more visits in a row, which take most of a day, counts as gone, and not as failing.
 LAST_TRIES = 10
 
-# Name, type, what a row holds before anything is known, and whether the numbers are small in most collections, so that
-# they stand in a `NumberColumn`.
+# Name, type, the first value of a row, and whether the numbers are small in most collections, so that they stand in a
+# `NumberColumn`.
 _COLUMNS: tuple[tuple[str, str, float, bool], ...] = (
     ("state", "u1", FREE, False),
     ("importance", "f4", 0.0, False),
@@ -66,14 +66,14 @@ _EMPTY = {name: empty for name, _, empty, _ in _COLUMNS}
 class Pages:
     """The columns of all pages; a page is a row number.
 
-    Rows are given out in order and never reused, so that a row means one page as long as a process runs. Columns grow
-    by a quarter when they are full, in place (`crawlsched.columns.growing`); rows never written to take no memory. 41
-    bytes a page, and 26 more where pages are announced, new or failing, or rules name them.
+    Rows are given out in order and never reused, so that a row means one page as long as a process runs. Full columns
+    grow by a quarter, in place (`crawlsched.columns.growing`); rows never written to take no memory. A page takes 41
+    bytes, and 26 more if pages are announced, new or failing, or have rules.
 
     Attributes
     ----------
     crawled_at : ndarray of float64
-        Time of the last visit that learned what the page holds (or where it moved, or, if it never held anything, that
+        Time of the last visit that brought content (or showed that the page has moved or, if it never had content, that
         it is gone), POSIX seconds; -inf: never.
 
     Examples
@@ -89,23 +89,23 @@ class Pages:
     importance: npt.NDArray[np.float32]  # weight of a fresh copy
     crawled_at: npt.NDArray[np.float64]
     host: NumberColumn  # row number of the host
-    n_crawls: NumberColumn  # visits that reached content, and how many of them found a change
+    n_crawls: NumberColumn  # visits that brought content, and how many of them found a change
     n_changes: NumberColumn
-    n_signals: npt.NDArray[np.uint16]  # ChangeSignals since the last visit that reached content
+    n_signals: npt.NDArray[np.uint16]  # ChangeSignals since the last visit that brought content
     n_signals_total: NumberColumn  # ChangeSignals since `signalled_since`
     source: NumberColumn  # the first source that covers the page; -1: none does
-    further: npt.NDArray[np.int32]  # where the planner keeps what further sources say, counted from 1; 0: there is none
+    further: npt.NDArray[np.int32]  # the place of the data on further sources, from 1; 0: there is none
     # Number of the part of its site that the page is in (`crawlsched.change_signals.part_number`).
     part: npt.NDArray[np.uint16]
     # When a source first covered the page, POSIX seconds; 0: none does. A store has nan.
     signalled_since: npt.NDArray[np.float64]
-    first_seen: npt.NDArray[np.float64]  # when the page became known; of one that a store has as crawled it is 0
+    first_seen: npt.NDArray[np.float64]  # when the page became known; 0 if the store had it as crawled
     not_before: npt.NDArray[np.float64]  # not to be visited earlier, POSIX seconds; 0: no such limit
-    n_errors: npt.NDArray[np.uint8]  # visits in a row which did not reach content
+    n_errors: npt.NDArray[np.uint8]  # visits in a row that brought no content
     rule: npt.NDArray[np.uint8]  # the rule that bounds its crawl intervals, counted from 1; 0: there is none
-    # Of the request that made the page (`crawlsched.crawl.request_templates.request_digest`); 0: not known here.
+    # The digest of the page's request (`crawlsched.crawl.request_templates.request_digest`); 0: not known here.
     request_digest: npt.NDArray[np.int64]
-    marks: npt.NDArray[np.uint16]  # what has been asked of the page (`crawlsched.pages.marks`)
+    marks: npt.NDArray[np.uint16]  # flags of the page (`crawlsched.pages.marks`)
 
     #: Names of the columns, in order.
     names = tuple(_EMPTY)
@@ -138,7 +138,7 @@ class Pages:
         self.capacity = size
 
     def _begin(self, stop: int) -> None:
-        # Rows are first written when they are given out: until then they take no memory.
+        # Rows are not written before they are given out: until then they take no memory.
         if stop > self.n:
             self.reserve(stop)
             for name, (_, empty) in _ARRAYS.items():
@@ -156,7 +156,7 @@ class Pages:
     ) -> npt.NDArray[np.intp]:
         """Give out rows for new pages, or raise ValueError and add none; O(1) a page.
 
-        `n` says how many, where neither `host` nor `importance` is an array. `part` is a part of the site.
+        `n` is their number if neither `host` nor `importance` is an array. `part` is a part of the site.
         """
         weights = check_importance(importance)
         hosts = np.asarray(host)
@@ -187,13 +187,13 @@ class Pages:
         if "signalled_since" in given:
             given["signalled_since"] = np.nan_to_num(given["signalled_since"])
         for name, column in given.items():
-            # Rows that were never written to take no memory: a value that no page has leaves it so.
+            # Unwritten rows take no memory, so a column in which all pages have the first value is not written.
             if begun or np.any(column != _EMPTY[name]):
                 getattr(self, name)[rows] = column
 
     def reached(self, page: int) -> None:
         """Note that a visit has reached the page: reset its errors and its wait. O(1)."""
-        # Values that stand there already are not written once more.
+        # Equal values are not written again.
         if self.not_before.item(page) or self.n_errors.item(page):
             self.not_before[page] = self.n_errors[page] = 0
 
@@ -218,14 +218,14 @@ class Pages:
 def check_importance(importance: npt.ArrayLike) -> npt.NDArray[np.float64]:
     """Return importances as an array, or raise `ValueError`."""
     weights = np.asarray(importance, dtype=np.float64)
-    # Values that overflow or underflow float32 become infinite or 0 there, which would lose the order.
+    # In float32 larger and smaller values become infinite or 0, which would lose their order.
     if not bool(((weights >= 0) & (weights <= 3e38)).all()):
         raise ValueError(f"importance must be a weight that is not negative and at most 3e38, got {importance!r}.")
     return weights
 
 
 def counted_in_parts(pages: Pages, at_once: int = 65_536) -> Generator[None, None, dict[str, Any]]:
-    """Count pages in a generator that yields after each part of some rows, a millisecond or so; O(n).
+    """Count pages in a generator that yields after each part, about a millisecond's work; O(n).
 
     It returns pages by the name of their state (``states``) and by the number of the first source that covers them, -1
     if none does (``sources``), and how many hosts have a page (``hosts``).

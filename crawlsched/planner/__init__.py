@@ -1,6 +1,6 @@
 """The planner: what is known of all pages, what each is worth, and which goes next.
 
-Imports the frontier, pages, estimators and the mathematics, and never reads a clock: `now` is an argument. Begin
+It imports the frontier, pages, estimators and the mathematics, and never reads a clock: `now` is an argument. Begin
 reading with `planner`.
 """
 

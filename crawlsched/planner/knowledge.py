@@ -1,4 +1,4 @@
-"""What is known of all pages: the state of a planner, and how pages are placed by it."""
+"""Knowledge: the state of a planner, and how it places pages."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from crawlsched.planner.values import POLICIES, PlannedValues, PointValues, Post
 __all__ = ["RENEWAL", "Knowledge"]
 
 
-#: Probability that a page's change rate is another one at the next visit. When the rate has changed, the past is
-#: forgotten in about ten visits. docs/notes/learning.md says what freshness this costs where rates stay.
+#: Probability that a page has another change rate at the next visit. When the rate has changed, the past is forgotten
+#: in about ten visits. docs/notes/learning.md has the freshness that this costs where rates are steady.
 RENEWAL = 0.01
 
 
 class Knowledge:
-    """Pages, what visits and announcements say of them, what they are worth by that, and the frontier they stand in.
+    """Pages, the evidence of visits and announcements, the pages' crawl values, and the frontier in which they stand.
 
-    Parameters as those of `Planner`, checked; `rule` is its `crawl_value`.
+    The parameters are those of `Planner`, checked; `rule` is its `crawl_value`.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Knowledge:
         self.now = -np.inf
 
     def at(self, now: float) -> float:
-        """Return the time, POSIX seconds; where a clock was set back time stands still until it has caught up."""
+        """Return the time, POSIX seconds; if the clock was set back, time stands still until it has caught up."""
         self.now = max(self.now, now)
         return self.now
 

@@ -37,20 +37,21 @@ from crawlsched.slot_clock import DAY
 
 __all__ = ["DEFAULT_GRID", "Observation", "Planner"]
 
-#: 32 change rates per second in equal ratios of 1.75, from once in three years to once in 3 seconds: the range of real
-#: sites, and at its fast end that of a demonstration which cannot wait.
+#: 32 change rates per second in equal ratios of 1.75, from once in three years to once in 3 seconds. That is the range
+#: of real sites, and at its fast end that of a demonstration, which cannot wait.
 DEFAULT_GRID: FloatArray = np.geomspace(1 / (3 * 365 * DAY), 1 / 3, 32)
 
 _LONGEST_ERROR_INTERVAL = DAY
 _LONGEST_GONE_INTERVAL = 30 * DAY
-# The threshold follows the picked values. A smaller newest value pulls it down with the first of these weights, a
-# larger one up with the second: so it stays where pages go that have waited for it. Announced ones jump over it.
+# The threshold follows the values of picked pages. A smaller value pulls it down with the first of these weights, a
+# larger one up with the second. So it stays at the value of pages that have waited for it, although announced pages
+# jump over it.
 _STEP_DOWN, _STEP_UP = 0.04, 0.004
-# It follows ratios of values, none larger than this, since values spread over orders of magnitude.
+# It follows ratios of values, since values spread over orders of magnitude. A larger ratio counts as this one.
 _LARGEST_RATIO = 4.0
 # A page fails after this number of visits in a row without content.
 _FAILING_FROM = 3
-# What `Observation(...)` does, in half of the time: each visit makes one.
+# The same as `Observation(...)` in half of the time, since each visit makes one.
 _observation = tuple.__new__
 
 
@@ -77,20 +78,22 @@ class Planner(Knowledge):
     bandwidth : float
         Crawls per second.
     crawl_value : str
-        ``"posterior"``, the expectation over what is still possible, or one of the papers' rules with estimated (or,
-        by `set_rates`, known) rates, a name in `crawlsched.crawl_value.rules.RULES`: ``"greedy"``, ...; or a
-        plan, a name in `crawlsched.planner.values.POLICIES`: ``"harmonic"``, ...
+        ``"posterior"``, the expectation over the posterior of the change rate, or one of the papers' rules with
+        estimated (or, by `set_rates`, known) rates, a name in `crawlsched.crawl_value.rules.RULES`: ``"greedy"``, ...;
+        or a plan, a name in `crawlsched.planner.values.POLICIES`: ``"harmonic"``, ...
     rates : array_like, optional
         Grid of change rates per second, increasing; `DEFAULT_GRID` by default.
     min_crawl_interval : float
         No page is picked sooner after its last crawl, seconds.
     interval_rules : sequence of (float, float), optional
-        Others, shortest and longest, for the pages that `add` and `set_intervals` name; they go before these two.
+        Shortest and longest intervals for the pages that `add` and `set_intervals` name. They replace
+        `min_crawl_interval` and `max_crawl_interval` there.
     max_crawl_interval : float, optional
-        A page not crawled for longer goes before anything of value, seconds.
+        A page that was not crawled for these seconds goes before all pages that are picked by value.
     max_crawl_rounds : float, optional
         A page of some importance that was not crawled for this number of rounds goes soon, too; a round is the time
-        that one crawl of every page takes (`crawlsched.planner.starvation`). None: a page not worth it never goes.
+        that one crawl of every page takes (`crawlsched.planner.starvation`). None: a page that is not worth a crawl
+        never goes.
     discovery_share : float
         At most this share of the slots goes to first copies while pages that have a copy are due.
     signal_delay : float
@@ -102,13 +105,14 @@ class Planner(Knowledge):
     learned : LearnedRates, optional
         The estimator by which the papers' rules learn change rates; the mean of the posterior by default.
     picks : bool, default True
-        False: it is only asked what pages are worth. They are not placed in the frontier, which takes most of the time.
+        False: the planner only computes what pages are worth. It does not place them in the frontier, which takes most
+        of the time.
 
     Attributes
     ----------
     threshold : float
-        A running mean of the crawl values picked, of pages that have a copy. It may be set where it is known from a
-        crawl before.
+        A running mean of the crawl values picked, of pages that have a copy. It may be set if it is known from an
+        earlier crawl.
     clipped : int
         Loaded pages whose last crawl was in the future.
 
@@ -206,10 +210,10 @@ class Planner(Knowledge):
     ) -> IndexArray:
         """Take in new pages; O(log n) a page.
 
-        `host` is a row number of hosts, `part` a part of its site (`crawlsched.change_signals.part_number`); `n` says
-        how many pages come where neither `host` nor `importance` is an array. `interval_rules` names the rule that
-        bounds each page's crawl intervals, 0 for none. The pages with the highest `priority`, that of their request,
-        get first copies first.
+        `host` is a row number of hosts, `part` a part of its site (`crawlsched.change_signals.part_number`); `n` is the
+        number of pages if neither `host` nor `importance` is an array. `interval_rules` names the rule that bounds each
+        page's crawl intervals, 0 for none. The pages with the highest `priority`, that of their request, get first
+        copies first.
         """
         now = self.at(now)
         pages = self.pages.add(host, now, importance, n, part)
@@ -223,7 +227,7 @@ class Planner(Knowledge):
         return pages
 
     def set_priority(self, page: int, priority: int, now: float) -> None:
-        """Set the priority of a page's request: by that it waits for its first copy. O(log n)."""
+        """Set the priority of a page's request, by which the page waits for its first copy. O(log n)."""
         self.at(now)
         self.frontier.reserve(page + 1)
         self.frontier.new.set_priority(page, priority)
@@ -234,16 +238,16 @@ class Planner(Knowledge):
     ) -> None:
         """Take in pages from a store, block by block; O(log n) a page.
 
-        `columns` has ``page`` and the columns of `Pages`. Where it has ``has_log_likelihood``, that says which of the
-        compact rows in `log_likelihood` count; so does ``has_estimator_state`` for ``estimator_state``, the rows of the
-        estimator. A last crawl later than `now` is set to `now`, and counted in `clipped`.
+        `columns` has ``page`` and the columns of `Pages`. A column ``has_log_likelihood`` says which of the compact
+        rows in `log_likelihood` count. A column ``has_estimator_state`` does so for ``estimator_state``, the rows of
+        the estimator. A last crawl later than `now` is set to `now`, and counted in `clipped`.
         """
         now = self.at(now)
         pages = np.asarray(columns["page"], np.intp)
-        # Numbers of rows that another planner has given out; `load_further` brings what they stand for.
+        # ``further`` has row numbers of another planner; `load_further` brings the rows.
         known = {name: column for name, column in columns.items() if name != "further"}
         if "first_seen" in known and "crawled_at" in known:
-            # For a page that was crawled, nothing depends any more on when it became known.
+            # Once a page was crawled, nothing depends on the time at which it became known.
             found = np.asarray(known["first_seen"], float)
             known["first_seen"] = np.where(np.asarray(known["crawled_at"]) > -np.inf, 0.0, found)
         self.pages.set_rows(pages, known)
@@ -264,7 +268,7 @@ class Planner(Knowledge):
         self._place(filed, now, self.frontier.file)
 
     def load_further(self, rows: Iterable[tuple[int, int, *FurtherRow]], now: float) -> None:
-        """Take in from a store what several sources say of the same pages, once the pages are there."""
+        """Load the announcements of pages that several sources cover from a store, after the pages."""
         loaded = set()
         for row in rows:
             page = row[0]
@@ -299,7 +303,7 @@ class Planner(Knowledge):
         """Take in a visit that reached content; return what was learned of it.
 
         `changed` is None where this visit cannot be compared with the one before; `doubt` and `time_since_modified` are
-        as for `Posterior.update_one`. A first visit, one without a comparison and the return of a gone page teach
+        as for `Posterior.update_one`. A first visit, a visit without a comparison, and the return of a gone page teach
         nothing.
         """
         now, columns = self.at(now), self.pages
@@ -316,7 +320,8 @@ class Planner(Knowledge):
             if n_signals or (further and any(n for _, n in further)):
                 unchanged = self.posterior.unchanged_one(page, elapsed, prior, parameters.learning_rate)
                 self.announcements.visited(page, changed, doubt, unchanged, evidence)
-            # A count of updates only spreads rounding, and nearly every crawl is one.
+            # The number of crawls stands for that of updates: it only spreads rounding, and nearly every crawl is an
+            # update.
             self.posterior.update_one(
                 page,
                 elapsed,
@@ -348,8 +353,8 @@ class Planner(Knowledge):
     def failed(self, page: int, now: float, retry_at: float | None = None, *, of_host: bool = False) -> None:
         """Take in a visit that did not reach content: the page backs off, and is not tried before `retry_at`.
 
-        Where the whole host fails (`of_host`), `retry_at` says when it may be asked again, and the page waits no
-        longer.
+        If the whole host fails (`of_host`), `retry_at` says when it may be asked again, and the page waits only until
+        then.
         """
         self._left(page, ERROR, now, self.error_interval, _LONGEST_ERROR_INTERVAL, retry_at, of_host)
 
@@ -373,19 +378,19 @@ class Planner(Knowledge):
             self.failed(int(rows[0]), now)
 
     def gone(self, page: int, now: float, retry_at: float | None = None, *, of_host: bool = False) -> None:
-        """A visit found the page gone: it is tried ever more rarely; see `failed`."""
+        """A visit found the page gone, so the page is tried ever more rarely; see `failed`."""
         self._left(page, GONE, now, self._look_again(page), _LONGEST_GONE_INTERVAL, retry_at, of_host)
 
     def moved(self, page: int, now: float, retry_at: float | None = None, *, of_host: bool = False) -> None:
-        """A visit was redirected for good: the page is tried ever more rarely; see `failed`."""
+        """A visit was redirected for good, so the page is tried ever more rarely; see `failed`."""
         self._left(page, MOVED, now, self.gone_interval, _LONGEST_GONE_INTERVAL, retry_at, of_host)
 
     def refused(self, page: int, now: float, retry_at: float | None = None, *, of_host: bool = False) -> None:
-        """A visit was refused: it is tried ever more rarely; see `failed`."""
+        """A visit was refused, so the page is tried ever more rarely; see `failed`."""
         self._left(page, REFUSED, now, self._look_again(page), _LONGEST_GONE_INTERVAL, retry_at, of_host)
 
     def not_allowed(self, page: int, now: float, retry_at: float | None = None, *, of_host: bool = False) -> None:
-        """A visit was refused before it left, as by robots.txt: it is tried ever more rarely."""
+        """A visit was refused before it left, as by robots.txt, so the page is tried ever more rarely."""
         self._left(page, REFUSED, now, self.gone_interval, _LONGEST_GONE_INTERVAL, retry_at, of_host)
 
     def _look_again(self, page: int) -> float:
@@ -397,7 +402,7 @@ class Planner(Knowledge):
     ) -> None:
         """Let a page wait after a visit without content, twice as long after each in a row."""
         now, pages = self.at(now), self.pages
-        # An error is no news of a page that is gone.
+        # An error does not change the state of a page that is gone or moved.
         if state in (GONE, MOVED) or pages.state.item(page) not in (GONE, MOVED):
             pages.state[page] = state
         if state == MOVED or (state == GONE and not pages.n_crawls.item(page)):
@@ -410,10 +415,10 @@ class Planner(Knowledge):
         self._end_visit(page, now)
 
     def ask_soon(self, pages: IndexArray, now: float) -> None:
-        """Let pages that wait after a failure go now."""
-        now = self.at(now)
-        self.pages.not_before[pages] = now
-        self._refile(pages, now)
+        """Let pages that wait after a failure go now, but for those in flight."""
+        now, rows = self.at(now), np.setdiff1d(pages, list(self.in_flight_pages))
+        self.pages.not_before[rows] = now
+        self._refile(rows, now)
 
     def standing(self, page: int) -> str:
         """Return the standing of a page that has had a copy: live, failing, gone or moved."""
@@ -426,13 +431,13 @@ class Planner(Knowledge):
         return "failing" if pages.n_errors.item(page) >= _FAILING_FROM else "live"
 
     def release(self, page: int, now: float) -> None:
-        """A visit was dropped: the page is as if it had not been picked."""
+        """Undo the pick of a page whose visit was dropped."""
         self._end_visit(page, self.at(now))
 
     # -- announcements
 
     def covered(self, pages: npt.ArrayLike, source: int, now: float) -> None:
-        """A source names these pages; the first time is no announcement. O(1) a page."""
+        """Let a source count for the pages that it names; the first time is no announcement. O(1) a page."""
         self.at(now)
         self._counts.cover(self.rows(pages), source, now)
 
@@ -444,8 +449,8 @@ class Planner(Knowledge):
 
         Notes
         -----
-        More than 128 at once come into force in slices over the next picks; a page visited before its slice has been
-        seen by that visit.
+        More than 128 announcements at once are counted in slices over the next picks. If a page is visited before its
+        slice, that visit has seen the change.
         """
         now = self.at(now)
         columns, before = self.pages, (now if since is None else min(since, now)) - self.signal_delay
@@ -469,7 +474,7 @@ class Planner(Knowledge):
         # A page never crawled has no copy that could go stale.
         self.frontier.refile(rows[self.pages.crawled_at[rows] > -np.inf], self.now)
 
-    # -- what people say
+    # -- what people set
 
     def set_importance(self, pages: npt.ArrayLike, importance: npt.ArrayLike, now: float) -> None:
         """Set the weights of distinct pages; O(log n) a page."""
@@ -507,7 +512,7 @@ class Planner(Knowledge):
         self._refile(rows, self.at(self.now if now is None else now))
 
     def set_intervals(self, pages: npt.ArrayLike, rules: npt.ArrayLike, now: float) -> None:
-        """Say by which rules distinct pages have their crawl intervals (0: by none), and file them again."""
+        """Set the rules that bound the crawl intervals of distinct pages (0: none), and file the pages anew."""
         self.at(now)
         rows = self.rows(pages)
         self.pages.rule[rows] = rules
@@ -524,7 +529,7 @@ class Planner(Knowledge):
         ----------
         host_free_at : callable
             ``host_free_at(host, now)`` gives the earliest time at which a host may be asked, at most `now` if it may be
-            now. A host that may not rests until then, or until `release_host`.
+            now. A host that may not be asked rests until then, or until `release_host`.
         """
         now, frontier = self.at(now), self.frontier
         if self.steps:
@@ -538,7 +543,7 @@ class Planner(Knowledge):
         self.in_flight_pages.add(page)
         if reason == "value" and not is_first_copy:
             self._follow(crawl_value)
-        # Pages go out of turn by force.
+        # Pages that have waited too many rounds are forced, but count as overdue.
         elif reason == "forced" and self._rounds is not None and self._rounds.sent(page):
             pick = Pick(page, crawl_value, "overdue")
         return pick
@@ -549,7 +554,8 @@ class Planner(Knowledge):
         if self.threshold <= 0.0:
             self.threshold = crawl_value
         else:
-            # A page that is sure to have changed can be worth thousands of times what others are: one is no trend.
+            # A page that has certainly changed can be worth thousands of times as much as others; a single one is no
+            # trend.
             ratio = min(max(crawl_value / self.threshold, 1 / _LARGEST_RATIO), _LARGEST_RATIO)
             # The first values are those of a young collection: the threshold is their mean until there are enough.
             self.threshold *= ratio ** max(_STEP_UP if ratio > 1.0 else _STEP_DOWN, 1.0 / self._n_followed)
@@ -557,10 +563,10 @@ class Planner(Knowledge):
     def work(self, now: float) -> bool:
         """Do a millisecond of the work that waits between two picks; return whether there is more.
 
-        `pick` does it; where picks are rare it can be called at any other time too.
+        `pick` calls this; where picks are rare, others may call it at any time.
         """
         if self.steps:
-            # In turn, so that announcements do not wait until all pages have adopted a plan.
+            # Steps take turns, so that announcements do not wait until all pages have adopted a plan.
             step = self.steps.popleft()
             if step(self.at(now)):
                 self.steps.append(step)
@@ -601,7 +607,7 @@ class Planner(Knowledge):
         self.frontier.slot = 1.0 / bandwidth
 
     def snapshot(self, host_limits: Callable[[], FloatArray] | None = None) -> Snapshot:
-        """Copy what `plan` needs: `snapshot_in_parts` at once."""
+        """Copy what `plan` needs, all at once; `snapshot_in_parts` copies it in parts."""
         parts = snapshot_in_parts(self, host_limits)
         while True:
             try:
@@ -631,8 +637,8 @@ class Planner(Knowledge):
     def columns(self, pages: npt.ArrayLike) -> dict[str, npt.NDArray[np.generic]]:
         """Copy all columns of some pages for a store.
 
-        ``page``, those of `Pages` and of `OwnPrecision`, ``log_likelihood`` (uint16), and of an estimator, if there is
-        one, ``estimator_state`` (bytes).
+        They are ``page``, the columns of `Pages` and `OwnPrecision`, ``log_likelihood`` (uint16), and
+        ``estimator_state`` (bytes) if there is an estimator.
         """
         rows = np.asarray(pages, np.intp)
         likelihood = self.posterior.packed(rows)

@@ -1,4 +1,4 @@
-"""Sampling: the copies from which a plan is made, taken of an even sample of pages."""
+"""Sampling: the copies from which a plan is made, for an even sample of pages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from crawlsched.planner.plans.plan import Snapshot
 
 __all__ = ["snapshot_in_parts"]
 
-# Pages whose likelihoods a snapshot copies at most.
+# A snapshot copies the likelihoods of at most this number of pages.
 _SAMPLE = 100_000
 
 
@@ -69,7 +69,7 @@ def snapshot_in_parts(
 def _copied(column: NumberColumn | npt.NDArray[Any], rows: IndexArray) -> Generator[None, None, npt.NDArray[Any]]:
     """Copy some rows of a column, which lie far apart in memory, in parts of about a millisecond."""
     found = []
-    for part in blocks(max(rows.size, 1), width=16):  # each row is a look into memory of its own
+    for part in blocks(max(rows.size, 1), width=16):  # each row is a separate look into memory
         found.append(column[rows[part]])
         yield
     return np.concatenate(found)

@@ -1,4 +1,4 @@
-"""Rounds: pages that their crawl value leaves alone are visited all the same, once in some rounds."""
+"""Rounds: a page whose crawl value never brings a visit is visited all the same, once in some rounds."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ __all__ = ["MAX_CRAWL_ROUNDS", "Rounds", "wait_after_rounds"]
 MAX_CRAWL_ROUNDS = 4.0
 
 _NOT_WAITING = frozenset({"out", "in flight", "barred"})
-# One pick in this number may be of a page that has waited too long. All pages go in sixteen rounds then, so none waits
-# much longer than that beyond its time. It costs at most a sixteenth of the bandwidth.
+# One pick in this number may be of a page that has waited too long. Then all pages go within sixteen rounds, so no page
+# waits much longer than that beyond its time. It costs at most a sixteenth of the bandwidth.
 _SHARE = 16
 
 
 def wait_after_rounds(n_waiting: int, bandwidth: float) -> float:
-    """Return how many more seconds a page waits after its rounds if `n_waiting` pages do: half of them go before it."""
+    """Return the mean seconds that a page waits after its rounds if `n_waiting` pages do; half of them go before."""
     return 0.5 * n_waiting * _SHARE / bandwidth
 
 
@@ -33,8 +33,8 @@ class Rounds:
     Notes
     -----
     A page's crawl value is bounded by μ E[1/Δ]. A page of little importance, or one found changed at every visit, can
-    stay below the threshold forever, and its estimate is never put to the test again. The pages are gone through in the
-    order of their numbers: this takes a sixteenth of a round if none waits, and no memory per page.
+    stay below the threshold forever. Its estimate is then never put to the test again. The pages are gone through in
+    the order of their numbers: this takes a sixteenth of a round if none waits, and no memory per page.
     """
 
     def __init__(self, pages: Pages, longest: float) -> None:
@@ -84,7 +84,7 @@ class Rounds:
         columns, part = self._pages, slice(begin, min(begin + AT_ONCE, self._pages.n))
         last = columns.crawled_at[part]
         if not np.minimum.reduce(last, initial=np.inf) < since:
-            return  # as it is mostly: none waits, and none is new
+            return  # the usual case: none waits, and none is new
         # A page that was never crawled waits since it was found.
         last = np.where(last == -np.inf, columns.first_seen[part], last)
         for page in (begin + np.flatnonzero((last < since) & (columns.importance[part] > 0))).tolist():

@@ -1,4 +1,4 @@
-"""Crawl values of pages as things stand: the one place where knowledge about a page becomes its worth."""
+"""Crawl values of pages: the one place where what is known of a page becomes its crawl value."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["POLICIES", "PlannedValues", "PointValues", "PosteriorValues"]
 
 
 class PosteriorValues(CrawlValues):
-    """The posterior crawl value (design, section 4): the expectation of the crawl value over what is still possible."""
+    """The posterior crawl value: the expectation of the crawl value over the change rates that are still possible."""
 
     def __init__(
         self,
@@ -70,13 +70,13 @@ class PosteriorValues(CrawlValues):
     # -- what a page is worth
 
     def value_at(self, pages: IndexArray, now: float | FloatArray) -> FloatArray:
-        """Return the crawl values of pages at a time, or each at its own; O(K) a page."""
+        """Return the crawl values of pages at one time, or at a time for each; O(K) a page."""
         return self._values(pages, self._pages.crawled_at[pages], self.announcements.gathered(pages), now)
 
     def supposing(
         self, pages: IndexArray, crawled_at: FloatArray, n_signals: npt.NDArray[Any], now: float
     ) -> FloatArray:
-        """Return the crawl values of pages as if their last crawl and the announcements since were these."""
+        """Return the crawl values that pages would have with this last crawl and these announcements since."""
         rate, weight = self.announcements.signals(pages)
         return self._values(pages, crawled_at, np.stack([rate, weight, weight * n_signals]), now)
 
@@ -88,7 +88,7 @@ class PosteriorValues(CrawlValues):
         grows = np.flatnonzero((importance > 0.0) & (levels > 0.0))
         if not grows.size:
             return times
-        # As if nothing were to be announced any more: announcements to come only lower a value.
+        # Computed as if nothing more were announced, since the prospect of announcements only lowers a value.
         pages, aim = pages[grows], levels[grows] / importance[grows]
         signals, weights = self.announcements.gathered(pages), self.value_weights(pages)
         found = np.fmax(crawled_at[grows] + self._grid.elapsed_at(weights, aim), now)
@@ -157,14 +157,14 @@ class PointValues(CrawlValues):
         self._known[pages], self._is_known[pages] = self._rule.heard(columns).T, True
 
     def value_at(self, pages: IndexArray, now: float | FloatArray) -> FloatArray:
-        """Return the crawl values of pages at a time, or each at its own."""
-        # By these rules each announcement has its full worth, estimated or known, and n of them n times that.
+        """Return the crawl values of pages at one time, or at a time for each."""
+        # By these rules each announcement has its full weight, estimated or known, and n announcements n times that.
         return self._terms(pages, self._pages.crawled_at[pages], self._announcements.counted(pages), now)[0]
 
     def supposing(
         self, pages: IndexArray, crawled_at: FloatArray, n_signals: npt.NDArray[Any], now: float
     ) -> FloatArray:
-        """Return the crawl values of pages as if their last crawl and the announcements since were these."""
+        """Return the crawl values that pages would have with this last crawl and these announcements since."""
         return self._terms(pages, crawled_at, n_signals, now)[0]
 
     def reaches(self, pages: IndexArray, level: float | FloatArray, now: float) -> FloatArray:
@@ -172,7 +172,7 @@ class PointValues(CrawlValues):
         crawled_at, n_signals = self._pages.crawled_at[pages], self._announcements.counted(pages)
         value, slope, curvature = self._terms(pages, crawled_at, n_signals, now)
         times = now + tangent_wait(np.broadcast_to(level, pages.shape) - value, slope, curvature)
-        # As if nothing were ever announced: announcements to come only lower a value.
+        # Computed as if nothing were ever announced, since the prospect of announcements only lowers a value.
         alpha, importance = self.rates_of(pages)[3], self._pages.importance[pages]
         with np.errstate(divide="ignore", invalid="ignore"):
             share = np.where(alpha > 0.0, level * alpha / importance, 0.0)
@@ -184,7 +184,7 @@ class PointValues(CrawlValues):
     def _terms(
         self, pages: IndexArray, crawled_at: FloatArray, n_signals: npt.NDArray[Any], now: float | FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return crawl value, its slope in time, and a bound on the slope's slope."""
+        """Return the crawl value, its derivative in time, and a bound on the second derivative."""
         change_rate, _, _, alpha, gamma, kappa = self.rates_of(pages)
         importance = self._pages.importance[pages].astype(np.float64)
         never = crawled_at == -np.inf
@@ -198,7 +198,7 @@ class PointValues(CrawlValues):
             return value, np.where(growth > 0.0, slope, 0.0) * growth, np.exp(-stale) * growth
 
     def rates_of(self, pages: IndexArray) -> FloatArray:
-        """Return what the rule sees of the rates of pages, known or estimated: as `Rule.heard`, shape (6, n)."""
+        """Return the rates of pages as `Rule.heard` gives them, known or estimated; shape (6, n)."""
         seen, inside = np.empty((6, pages.size)), pages < self._is_known.size
         is_known = inside.copy()
         is_known[inside] = self._is_known[pages[inside]]
@@ -234,8 +234,8 @@ class PlannedValues(CrawlValues):
     -----
     A page is worth the share of its interval that has passed. A plan decides one number, the threshold Λ at which the
     rates add up to the bandwidth. A page's rate follows from it and from what is known of the page, so nothing is kept
-    for each page. Until the first plan all pages are crawled at the same rate. A page never crawled goes first; one
-    with the rate 0 is worth nothing, and goes where no others are there.
+    for each page. Until the first plan all pages are crawled at the same rate. A page never crawled goes first; a page
+    with the rate 0 is worth nothing, and goes only if there are no others.
     """
 
     def __init__(self, pages: Pages, change_rates: Callable[[IndexArray], FloatArray], policy: str) -> None:
@@ -255,7 +255,7 @@ class PlannedValues(CrawlValues):
             self._threshold = divide(self._gain, columns, bandwidth * rows.size / len(self._pages)).threshold
 
     def crawl_rates(self, pages: IndexArray) -> FloatArray:
-        """Return crawls per second, to a factor for policies without a threshold; shape (n,)."""
+        """Return crawls per second, up to a factor for policies without a threshold; shape (n,)."""
         if self._gain is None:
             return self._share(self._change_rates(pages))
         if self._threshold is None:
@@ -266,7 +266,7 @@ class PlannedValues(CrawlValues):
     # -- what the frontier asks
 
     def value_at(self, pages: IndexArray, now: float | FloatArray) -> FloatArray:
-        """Return the crawl values of pages at a time, or each at its own."""
+        """Return the crawl values of pages at one time, or at a time for each."""
         return self.supposing(pages, self._pages.crawled_at[pages], 0.0, now)
 
     def supposing(

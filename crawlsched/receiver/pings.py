@@ -1,4 +1,4 @@
-"""Pings: announcements that others send, in the formats of IndexNow and WebSub; read and checked, nothing more."""
+"""Pings: announcements that others send, in the formats of IndexNow and WebSub. This module only reads them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PORT = re.compile(r":\d{1,5}\Z")
 
 
 class PingRefused(ValueError):
-    """A ping is not taken, with the HTTP status for the sender and the reason in one sentence."""
+    """A ping is refused, with an HTTP status for the sender and the reason in one sentence."""
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(reason)
@@ -65,16 +65,16 @@ def read_indexnow(query: Mapping[str, str], body: bytes | None, key: str) -> tup
     _check_key(given.get("key"), key)
     urls, host = given.get("urlList"), given.get("host")
     if not isinstance(urls, list) or not urls or not all(isinstance(url, str) for url in urls):
-        raise PingRefused(400, "urlList has to be a list of URLs.")
+        raise PingRefused(400, "urlList must be a list of URLs.")
     if len(urls) > MOST_URLS:
         raise PingRefused(400, f"urlList has more than {MOST_URLS} URLs.")
     if not isinstance(host, str) or not host:
-        raise PingRefused(400, "host has to be the host of the URLs.")
+        raise PingRefused(400, "host must be the host of the URLs.")
     host = ascii_host(_PORT.sub("", host.strip())).removesuffix(".")
     # However often a URL is named, it counts once.
     distinct = tuple(dict.fromkeys(_checked(url) for url in urls))
     if any(_host(url) != host for url in distinct):
-        raise PingRefused(422, "A URL is not of the host.")
+        raise PingRefused(422, "A URL is of another host.")
     return host, distinct
 
 
@@ -84,7 +84,7 @@ def _check_key(given: object, key: str) -> None:
 
 
 def is_equal(given: str, wanted: str) -> bool:
-    r"""Compare a secret with what was sent, in a time that does not depend on either.
+    r"""Compare a secret with a given text, in a time that does not depend on their content.
 
     >>> is_equal("0123", "0123"), is_equal("\ud800", "0123")
     (True, False)
@@ -103,7 +103,7 @@ def _host(url: str) -> str:
 
 
 def callback_token(topic: str, key: str) -> str:
-    """Return the part of a WebSub callback's address that nobody can guess, for the topic that it belongs to."""
+    """Return the unguessable part of the address of a topic's WebSub callback."""
     return _keyed(f"callback {topic}", key)[:32]
 
 
@@ -117,7 +117,7 @@ def _keyed(text: str, key: str) -> str:
 
 
 def begun_signature(header: str | None, topic: str, key: str) -> tuple[str, hmac.HMAC]:
-    """Return the digits of a notification's signature, and the hash that makes the right ones (WebSub, section 8).
+    """Return the digits of a notification's signature, and a hash that computes the right ones (WebSub, section 8).
 
     >>> form = subscription_form("https://me/", 7, "https://example.com/feed", "0123456789")
     >>> digits = hmac.new(form["hub.secret"].encode(), b"<feed/>", "sha256").hexdigest()
@@ -135,8 +135,8 @@ def begun_signature(header: str | None, topic: str, key: str) -> tuple[str, hmac
 def subscription_form(address: str, source: int, topic: str, key: str) -> dict[str, str]:
     """Return the form that a subscriber posts to a topic's hub.
 
-    `address` is where the hub reaches the receiver, `source` the number of the sitemap or feed, and `topic` what that
-    calls itself (``rel="self"``), or else its URL.
+    `address` is the URL by which the hub reaches the receiver, `source` the number of the sitemap or feed, and `topic`
+    its own name (``rel="self"``), or else its URL.
 
     >>> form = subscription_form("https://me/", 7, "https://example.com/feed", "0123456789")
     >>> form["hub.callback"], form["hub.mode"]

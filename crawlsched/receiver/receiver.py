@@ -18,7 +18,7 @@ from crawlsched.change_signals.collected import Limits
 from crawlsched.change_signals.problems import MAX_EXAMPLE
 from crawlsched.crawl.pings import pinged
 from crawlsched.crawl.sources import POLLED_KINDS
-from crawlsched.crawl.subscriptions import subscription_of
+from crawlsched.crawl.subscriptions import Subscription
 from crawlsched.exceptions import CrawlschedError, require_aiohttp
 from crawlsched.receiver.pings import (
     MOST_URLS,
@@ -43,13 +43,13 @@ logger = logging.getLogger(__name__)
 _http_logger = logging.getLogger(f"{__name__}.http")
 
 _MOST_BYTES = 2 * 1024 * 1024
-# Requests a second, good or bad; what comes beyond that waits for a second and is then answered 429.
+# Requests a second, good or bad; further ones wait for a second and then get 429.
 _REQUESTS_PER_SECOND = 50.0
 # URLs a second that are taken.
 _URLS_PER_SECOND = 10.0
 # URLs that wait for the crawl at once: two full pings.
 _MOST_WAITING = 2 * MOST_URLS
-# Seconds in which a request has to be there.
+# Seconds in which a request has to be complete.
 _SLOWEST = 10.0
 
 
@@ -69,7 +69,7 @@ class Receiver:
         self._connections: Connections | None = None
 
     async def start(self) -> None:
-        """Listen; if that is not possible the log says why, and the crawl goes on without."""
+        """Listen; if that is not possible the log gives the reason, and the crawl goes on without a receiver."""
         try:
             require_aiohttp("The receiver of pings")
         except CrawlschedError as error:
@@ -81,7 +81,7 @@ class Receiver:
         host, port, *_ = self._refresher.settings.receiver
 
         app = web.Application(client_max_size=_MOST_BYTES, middlewares=[web.middleware(partial(self._guard))])
-        # Clients write the names in capitals, too, and put a slash behind them.
+        # Some clients write the names in capitals, or put a slash behind them.
         indexnow, websub = "/{name:(?i:indexnow)/?}", "/{name:(?i:websub)}/{source:[0-9]{1,9}}/{token}"
         app.router.add_get(indexnow, self._indexnow)
         app.router.add_post(indexnow, self._indexnow)
@@ -116,7 +116,7 @@ class Receiver:
             runner, self._runner, self.address = self._runner, None, None
             await runner.cleanup()
 
-    # -- who is let in
+    # -- access
 
     async def _guard(
         self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -142,7 +142,7 @@ class Receiver:
             return web.Response(status=408)
 
     async def _later(self, seconds: float = 1.0) -> web.Response:
-        """Delay a sender by a second, and answer when to try again."""
+        """Delay a sender by a second, and tell it when to try again."""
         from aiohttp import web
 
         self._refresher.count("crawlsched/pings/limited")
@@ -156,7 +156,7 @@ class Receiver:
         from aiohttp import web
 
         body = await request.read() if request.method == "POST" else None
-        # Ten thousand URLs take some tens of milliseconds, which the slots do not have.
+        # Ten thousand URLs take some tens of milliseconds, which would delay slots.
         host, urls = await asyncio.to_thread(read_indexnow, dict(request.query), body, self._key)
         n, now = len(urls), self._refresher.clock()
         if self._waiting + n > _MOST_WAITING:
@@ -175,16 +175,16 @@ class Receiver:
     # -- WebSub
 
     def _topic(self, request: web.Request) -> tuple[Source, str]:
-        """Return the source of a callback, and the name under which it was subscribed to.
+        """Return the source of a callback, and the name by which the crawl subscribed to it.
 
-        The feed calls itself by that name, which can differ from its address (WebSub, section 5.1). The token shows
+        It is the feed's own name for itself, which can differ from its address (WebSub, section 5.1). The token shows
         that we made the callback for that name.
         """
         number = int(request.match_info["source"])
-        sources = self._refresher.sources
+        sources = self._refresher.collection.sources
         if number in sources and sources[number].kind in POLLED_KINDS:
             source = sources[number]
-            for topic in (source.url, subscription_of(source).topic, request.query.get("hub.topic")):
+            for topic in (source.url, Subscription.of(source.quality).topic, request.query.get("hub.topic")):
                 if topic and is_equal(request.match_info["token"], callback_token(topic, self._key)):
                     return source, topic
         raise PingRefused(404, "There is no such callback.")
@@ -199,7 +199,7 @@ class Receiver:
             reason = request.query.get("hub.reason", "?")[:MAX_EXAMPLE]
             logger.warning("The hub of %s denies the subscription: %r", topic, reason)
             return web.Response(status=200)
-        # The token shows that somebody here asked for it, and nobody here ever ends a subscription.
+        # The token shows that this crawl asked for the subscription; it never asks to end one.
         if mode != "subscribe" or request.query.get("hub.topic") not in (topic, source.url) or not challenge:
             raise PingRefused(404, "This was not asked for.")
         self._refresher.count("crawlsched/websub/subscribed")
@@ -214,7 +214,7 @@ class Receiver:
         length, most = 0, Limits().max_bytes
         try:
             async with asyncio.timeout(_SLOWEST):
-                # A notice can be as long as the feed; it is not kept.
+                # A notice can be as long as the feed, so its body is not kept.
                 async for part in request.content.iter_any():
                     length += len(part)
                     if length > most:
@@ -229,7 +229,7 @@ class Receiver:
 
 
 def _is_ours(record: logging.LogRecord) -> bool:
-    """Whether an error of the HTTP server is ours; others could fill the log as they please with what is no HTTP."""
+    """Whether an error of the HTTP server is ours: senders of invalid HTTP must not fill the log."""
     from aiohttp.http_exceptions import HttpProcessingError
 
     error = record.exc_info[1] if record.exc_info else None
@@ -237,9 +237,9 @@ def _is_ours(record: logging.LogRecord) -> bool:
 
 
 def allowance(rate: float, reserve: float, now: float) -> Callable[[float, float], bool]:
-    """Return what takes from a token bucket: `rate` units a second, `reserve` of them at once.
+    """Return a function that takes from a token bucket: `rate` units a second, `reserve` of them at once.
 
-    It takes some units at a time; False if there are too few, and then none is taken.
+    It takes some units; if there are too few it takes none, and returns False.
 
     Examples
     --------
@@ -260,18 +260,18 @@ def allowance(rate: float, reserve: float, now: float) -> Callable[[float, float
     return takes
 
 
-#: Connections that are kept. The system may accept as many again at once; these are closed in the same moment.
+#: Connections that are kept. The system may accept as many again at once, and these are closed at once.
 MOST_CONNECTIONS = 128
 
 
 class Connections:
-    """Accepts connections for a server of aiohttp's, which by itself takes any number.
+    """Accept connections for a server of aiohttp's, which by itself takes any number.
 
     Notes
     -----
-    The newest connection always gets in, and the oldest quiet one goes. Whoever opens many connections, or sends a
-    request letter by letter, loses his own; a sender with a whole request is served. A connection on which a request is
-    being answered is never quiet.
+    The newest connection is always accepted, and the oldest quiet one is closed. A client that opens many connections,
+    or sends a request letter by letter, loses its own; a complete request is served. A connection is not quiet while
+    its request is answered.
     """
 
     def __init__(self, server: web.Server, hung_up: Callable[[], None]) -> None:
@@ -282,19 +282,19 @@ class Connections:
         self._busy: set[RequestHandler] = set()
 
     async def listen(self, host: str, port: int) -> tuple[str, int]:
-        """Begin to accept; return where."""
+        """Begin to accept connections; return the address."""
         self._listening = await self._loop.create_server(self._accepted, host, port, backlog=MOST_CONNECTIONS)
         address: tuple[Any, ...] = self._listening.sockets[0].getsockname()
         return address[0], address[1]
 
     def close(self) -> None:
-        """Accept no more; the server itself ends those that are open."""
+        """Accept no more connections; the server itself closes the open ones."""
         if self._listening is not None:
             self._listening.close()
 
     @contextmanager
     def busy(self, connection: RequestHandler) -> Iterator[None]:
-        """While a request is being answered its connection is not quiet."""
+        """Keep a connection while its request is answered."""
         self._busy.add(connection)
         try:
             yield
@@ -302,12 +302,12 @@ class Connections:
             self._busy.discard(connection)
 
     def _accepted(self) -> RequestHandler:
-        # Its transport is made in this turn of the loop, and the server hears of it in the next.
+        # Its transport is made in this turn of the loop; the server gets it in the next turn.
         self._loop.call_soon(self._loop.call_soon, self._make_room)
         return self._server()
 
     def _make_room(self) -> None:
-        # In the order in which they came; the server learns later of a connection that is closing.
+        # In the order of their arrival. The server may still have a connection that is closing already.
         there = [c for c in self._server.connections if c.transport is not None and not c.transport.is_closing()]
         quiet = (connection for connection in there if connection not in self._busy)
         for connection, _ in zip(quiet, range(len(there) - MOST_CONNECTIONS), strict=False):

@@ -1,4 +1,4 @@
-"""Where crawlsched listens and posts: the receiver of pings, the page about the crawl, the webhook."""
+"""The addresses at which crawlsched listens and posts: receiver of pings, page about the crawl, webhook."""
 
 import json
 import re
@@ -24,7 +24,7 @@ _KEY_ALLOWED = "8 to 128 letters, digits and dashes"
 
 
 class Receiver(NamedTuple):
-    """Where pings are received, the key that they have to know, and the URL at which others reach it."""
+    """The address at which pings are received, the key that they must have, and the URL by which others reach it."""
 
     host: str
     port: int
@@ -33,20 +33,20 @@ class Receiver(NamedTuple):
 
 
 class WebAddress(NamedTuple):
-    """Where the page is served, and the token that shows it: one of its own, True for a new one, False for none."""
+    """The address of the page, and the token that shows it: a given one, True for a new one, False for none."""
 
     host: str
     port: int
     token: str | bool = True
 
     def written(self) -> str:
-        """Return it as it can stand in the setting."""
+        """Return the value in the form of the setting."""
         address = f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
         return json.dumps({"address": address, "token": self.token})
 
 
 def read_receiver(value: object) -> Receiver:
-    """Read where pings are received: a dictionary, as it is or as JSON."""
+    """Read the address of the receiver of pings: a dictionary, as it is or as JSON."""
     allowed = "a dictionary such as {'address': 8025, 'key': '4f8c1d20'}, perhaps with 'url': 'https://...'"
     given = _dictionary(value, {"address", "key", "url"})
     if given is None or not {"address", "key"} <= given.keys():
@@ -57,7 +57,7 @@ def read_receiver(value: object) -> Receiver:
 
 
 def read_web(value: object) -> WebAddress:
-    """Read where the page is served: an address, or a dictionary with the token beside it."""
+    """Read the address of the page, or a dictionary with the token beside it."""
     given = _dictionary(value, {"address", "token"})
     if given is None:
         return WebAddress(*read_address(value))
@@ -72,7 +72,7 @@ def read_web(value: object) -> WebAddress:
 
 
 def read_webhook(value: object) -> tuple[str, str | None]:
-    """Read where changes are posted, and the key that signs them: a URL, or a dictionary with the key beside it."""
+    """Read the URL to which changes are posted, or a dictionary that also has the key that signs them."""
     given = _dictionary(value, {"url", "key"})
     allowed = "an http or https URL such as https://hooks.example.com/changes?token=1234"
     if given is None:
@@ -81,7 +81,7 @@ def read_webhook(value: object) -> tuple[str, str | None]:
 
 
 def read_address(value: object) -> tuple[str, int]:
-    """Read where to listen: a port of this machine itself, or host:port."""
+    """Read an address to listen at: a port of this machine itself, or host:port."""
     match = re.fullmatch(r"(?:(?:\[([0-9A-Fa-f:]+)\]|([^:\s]+)):)?([0-9]{1,5})", str(value).strip())
     if match is None or isinstance(value, bool) or int(match[3]) > 65_535:
         raise ValueError(_ADDRESS_ALLOWED)
@@ -89,7 +89,7 @@ def read_address(value: object) -> tuple[str, int]:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address is one of this machine itself, which nobody else reaches.
+    """Whether an address is one of this machine itself, which no other machine reaches.
 
     >>> is_loopback("127.0.0.2"), is_loopback("::1"), is_loopback("localhost"), is_loopback("0.0.0.0")
     (True, True, True, False)
@@ -125,7 +125,7 @@ def _url(value: object, allowed: str, may_have_query: bool) -> str:
     try:
         parts = urlsplit(value.strip() if isinstance(value, str) else "")
         is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a port that is none
+    except ValueError:  # an impossible port
         raise ValueError(allowed) from None
     if not is_url or re.search(r"\s", parts.geturl()) or (not may_have_query and (parts.query or parts.fragment)):
         raise ValueError(allowed if may_have_query else f"{allowed}, without a query")

@@ -1,4 +1,4 @@
-"""Hours: a bandwidth for some hours of each day and another for the rest, on the clock of a time zone."""
+"""Hours: a bandwidth for some hours of each day, and another for the rest, in a time zone."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ _SPAN = re.compile(r"(\d{1,2}):(\d\d)\s*-\s*(\d{1,2}):(\d\d)(?:\s+(\S+))?")
 _DAY = timedelta(days=1) // timedelta(minutes=1)
 
 
-# Minutes of the day in a zone, from the first to just before the last (over midnight if the last is smaller), and the
-# rate in them.
+# From the first minute of the day to just before the last (over midnight if the last is smaller), the zone, the rate.
 _Span = tuple[int, int, ZoneInfo, float]
 
 

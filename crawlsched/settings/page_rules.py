@@ -1,4 +1,4 @@
-"""Rules for some pages of a host or a URL pattern: worth, crawl intervals, and how many there may be."""
+"""Rules for the pages of a host or a URL pattern: importance, crawl intervals, and the number of pages."""
 
 import json
 import math
@@ -24,7 +24,7 @@ _MOST = int(np.iinfo(np.uint8).max)
 
 
 class PageRule(NamedTuple):
-    """What holds for the pages of a host or a pattern of URLs; None: what holds for all others."""
+    """The rule for the pages of a host or a pattern of URLs; a value of None is that of all other pages."""
 
     where: str  # the name of a host, or a pattern in which ``*`` stands for anything
     importance: float | None = None  # the worth of a fresh copy, unless a request, file or sitemap states it
@@ -33,7 +33,7 @@ class PageRule(NamedTuple):
     max_pages: int | None = None  # the most URLs that are taken as pages
 
     def said(self) -> list[Any]:
-        """Return the rule as it can be written in the settings."""
+        """Return the rule in the form of the setting."""
         return [self.where, {name: value for name, value in zip(_KEYS, self[1:], strict=True) if value is not None}]
 
 
@@ -92,7 +92,7 @@ def _rule(pair: object) -> PageRule:
 
 @allowing("a dictionary of hosts and shares above 0 and at most 1, such as {'shop.example': 0.25, '*': 0.5}")
 def read_host_shares(value: object) -> tuple[tuple[str, float], ...]:
-    """Read which share of the bandwidth hosts may have at most; ``*`` is each host that is not named.
+    """Read the largest share of the bandwidth for hosts; ``*`` is each host that is not named.
 
     >>> read_host_shares({"shop.example": 0.25, "*": "0.5"})
     (('shop.example', 0.25), ('*', 0.5))

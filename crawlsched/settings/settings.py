@@ -1,7 +1,7 @@
-"""Every ``CRAWLSCHED_*`` setting: its default, and what it may be.
+"""Every ``CRAWLSCHED_*`` setting: its default, and its allowed values.
 
-docs/reference/settings.md says what each means. Values are checked here and nowhere else, all of them at the start of a
-crawl, and everything below the Scrapy layer receives plain values.
+docs/reference/settings.md says what each means. The start of a crawl checks all values here, and nowhere else. Code
+below the Scrapy layer receives plain values.
 """
 
 import re
@@ -64,8 +64,8 @@ PREFIX = "CRAWLSCHED_"
 
 _TIMEOUTS = 3.0
 
-# The arguments of a recipe, and the settings that they come from. The modules of recipes are loaded where a recipe is
-# made: that takes longer than all settings.
+# The arguments of a recipe, and the settings from which they come. A module of recipes is loaded when a recipe is made,
+# since that takes longer than loading all settings.
 _RECIPE = {
     "method": "fingerprint",
     "keep": "fingerprint_keep",
@@ -102,7 +102,7 @@ def _read_fingerprint(value: object) -> Any:
 
 
 def recipe_from(written: object) -> "Recipe":
-    """Return the recipe that is written: a method, a function, its import path, or a mapping with options.
+    """Return the recipe for a value of a setting: a method, a function, its import path, or a mapping with options.
 
     >>> recipe_from("json").id, recipe_from({"method": "visible_text"}).id
     ('json/3', 'visible_text/5')
@@ -143,7 +143,7 @@ def _read_shards(value: object) -> int:
 
 
 def _setting(default: object, read: Callable[[object], Any], *, secret: bool = False) -> Any:
-    """Return a field of `Settings` which carries its row of the table; a secret one is never shown."""
+    """Return a field of `Settings` that carries its row of the table; a secret value is never shown."""
     row = {"default": default, "read": read, "secret": secret}
     return field(default=read(default), repr=not secret, metadata=row)
 
@@ -205,14 +205,14 @@ class Settings:
     visit_timeout: float = 540.0
 
     def recipe(self) -> "Recipe":
-        """Return the recipe of all pages for which there is no other."""
+        """Return the recipe of all pages that have no other."""
         from crawlsched.change_detection import Recipe
 
         return Recipe(**{name: getattr(self, setting) for name, setting in _RECIPE.items()})
 
     @property
     def share_of_first_copies(self) -> float:
-        """The discovery share, or all where each page is visited once."""
+        """The discovery share, or 1 if each page is visited once."""
         return 1.0 if self.one_pass else self.discovery_share
 
     @classmethod
@@ -264,7 +264,7 @@ def _read_all(settings: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
 
 
 def _contradictions(values: Mapping[str, Any]) -> list[str]:
-    """Find what is wrong with settings together, each being allowed by itself."""
+    """Find settings that contradict each other, though each is allowed by itself."""
     mistakes = []
     web = values.get("web")
     if web is not None and web.token is False and not is_loopback(web.host):
@@ -280,7 +280,7 @@ def _contradictions(values: Mapping[str, Any]) -> list[str]:
         try:
             Recipe(**{name: values[setting] for name, setting in _RECIPE.items()})
         except ValueError as error:
-            # It is about keep[0], the first of the selectors, or about all of them.
+            # The error names keep[0], the first of the selectors, or all of them.
             named = re.sub(r"^(keep|drop)\[", lambda start: f"CRAWLSCHED_FINGERPRINT_{start[1].upper()}[", str(error))
             mistakes.append(named if named != str(error) else f"CRAWLSCHED_FINGERPRINT: {error}")
     for where, written in values.get("fingerprints", ()):
@@ -357,7 +357,7 @@ _REFUSED = {
     "WEB_TOKEN": "CRAWLSCHED_WEB = {'address': 8765, 'token': '...'}",
     "WEBHOOK_KEY": "CRAWLSCHED_WEBHOOK = {'url': 'https://...', 'key': '...'}",
 }
-# These are left out without harm; `Addon` still obeys ENABLED = False.
+# A crawl without these does no harm; `Addon` still obeys ENABLED = False.
 _LEFT_OUT = {
     "DATABASE_UPGRADE": "`crawlsched db upgrade` for the tables of an older version on PostgreSQL",
     "DISCOVERY_HORIZON": "CRAWLSCHED_DISCOVERY_SHARE = 0.5 for how much goes to new pages",
@@ -374,17 +374,17 @@ _LEFT_OUT = {
     ),
     "nothing in its place",
 )
-#: All that are gone, without the prefix.
+#: The names of all settings that are gone, without the prefix.
 GONE = frozenset({*_REFUSED, *_LEFT_OUT})
 
 
 def said_of_gone(settings: Mapping[str, Any]) -> list[str]:
-    """Return a sentence for each setting that is gone and that no crawl is refused for."""
+    """Return a sentence for each setting that is gone, but does not stop the crawl."""
     return _sentences(settings, _LEFT_OUT)
 
 
 def refused(settings: Mapping[str, Any]) -> list[str]:
-    """Return a sentence for each setting that is gone and that a crawl is refused for."""
+    """Return a sentence for each setting that is gone and stops the crawl."""
     return _sentences(settings, _REFUSED)
 
 

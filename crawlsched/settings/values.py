@@ -1,6 +1,6 @@
-"""What may stand as the value of a setting: a bandwidth, a duration, a list, a function; read from text or as it is.
+"""Readers of values of settings: a bandwidth, a duration, a list, a function, as they are or as text.
 
-A reader takes what stands in the settings (``-s`` gives text) and returns the value, or raises ValueError with the end
+A reader takes the value that is set (``-s`` gives text) and returns the checked one, or raises ValueError with the end
 of the sentence "CRAWLSCHED_... must be".
 """
 
@@ -51,14 +51,14 @@ SECONDS_PER = {"s": 1, "min": 60, "h": 3600, "d": int(DAY)}
 _BANDWIDTH = "a positive number of crawls, by itself (per second) or per s, min, h or d, such as 5/s or 20000/d"
 _DURATION = "a number of seconds or a text such as 45s, 30m, 12h or 90d"
 _LISTED = "as a list, as JSON or with commas between them"
-# One a year, and a million a second. A bandwidth outside these bounds is a typing error; no clock could follow it.
+# One a year, and a million a second. A bandwidth outside these bounds is a typing error.
 _LEAST_BANDWIDTH, _LARGEST_BANDWIDTH = 1 / (366 * DAY), 1e6
 _TRUTHS = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
 _MAY_WITHHOLD = ("wrong_page", "template", "flapping", "noise", "minimum_change", "recipe")
 
 
 def allowing(allowed: str) -> Callable[[Callable[[Any], T]], Callable[[Any], T]]:
-    """Return a decorator for a reader: whatever is wrong with a value, the error says what is allowed.
+    """Return a decorator for a reader, whose errors all say what is allowed.
 
     >>> allowing("a whole number")(int)("soon")
     Traceback (most recent call last):
@@ -154,7 +154,7 @@ def read_positive_seconds(value: object) -> float:
 
 @allowing("True or False")
 def read_truth(value: object) -> bool:
-    """Read True or False, and what people write for them on a command line."""
+    """Read True or False, and the words that people write for them on a command line."""
     return _TRUTHS[str(value).strip().lower()]
 
 
@@ -167,14 +167,14 @@ def read_count(value: object) -> int:
 
 @allowing("True, False, or a number of visits, 1 or more")
 def read_one_pass(value: object) -> bool | int:
-    """Read whether a run is one pass, or how many visits it has."""
+    """Read whether a run is one pass, or its number of visits."""
     text = str(value).strip().lower()
     return _TRUTHS[text] if text in _TRUTHS else _right(read_count(value), read_count(value) > 0)
 
 
 @allowing(f"True, False, or a dictionary of these with the keys {', '.join(_MAY_WITHHOLD)}")
 def read_withhold(value: object) -> frozenset[str]:
-    """Read for which reasons something may be held back: a truth for all, or by reason."""
+    """Read for which reasons changes may be held back: True or False for all, or for each reason."""
     if str(value).strip().lower() in _TRUTHS:
         return frozenset(_MAY_WITHHOLD if read_truth(value) else ())
     found = dict(read_table(value))
@@ -184,7 +184,7 @@ def read_withhold(value: object) -> frozenset[str]:
 
 @allowing("True, False or 'always'")
 def read_conditional(value: object) -> bool | str:
-    """Read whether visits are conditional: not, mostly, or always."""
+    """Read whether visits are conditional: never, mostly, or always."""
     text = str(value).strip().lower()
     return "always" if text == "always" else _TRUTHS[text]
 
@@ -206,8 +206,8 @@ def read_text(value: object) -> str:
 
 @allowing("a database URL such as sqlite:///crawlsched.db or postgresql+psycopg://user:password@host/database")
 def read_database_url(value: object) -> str:
-    """Read the URL of a database; the store finds out what it leads to."""
-    # A URL object of SQLAlchemy's would do as well, but its text hides the password.
+    """Read the URL of a database; only the store checks the database itself."""
+    # The text of a URL object of SQLAlchemy hides the password, so such an object is refused.
     text = read_text(value)
     return _right(text, "://" in text)
 
@@ -290,8 +290,8 @@ def read_networks(value: object) -> tuple[IPv4Network | IPv6Network, ...]:
 
 @allowing("a list of selectors, as a list, as JSON or as a single selector")
 def read_selectors(value: object) -> tuple[str, ...]:
-    """Read a list of selectors; whether they can be parsed is for change detection to say."""
-    # Not split at commas: they mean something in a selector, and "h1, .price" is one selector for both.
+    """Read a list of selectors; change detection parses them."""
+    # Not split at commas, which are part of a selector: "h1, .price" is one selector for both.
     return _texts(value, None)
 
 

@@ -1,4 +1,4 @@
-"""Arms: the policies of a replay; here are their common parts, their rates, and policies that need none."""
+"""Arms: the policies of a replay. This module has their common parts, their rates, and policies without rates."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def rate_grid(
     return np.geomspace(slowest, even_rate * in_interval, n_rates)
 
 
-#: What an arm picks when no page is there.
+#: The pick of an arm when no page is there.
 NO_PAGE = -1
 
 
@@ -67,14 +67,15 @@ class Setting:
     bandwidth: float  # crawls per second
     window: Window
     even_rate: float  # crawls per second and page if all get the same
-    # Change rates per second that are known, or what learns them; neither: the arm learns by itself, or needs none.
+    # The known change rates per second, or the estimator that learns them; without either, the arm learns by itself or
+    # needs no rates.
     known: FloatArray | None
     learned: LearnedRates | PosteriorRates | None
     recall: FloatArray | None  # None: not known; shape (n,)
     false_signal_rate: FloatArray | None
     has_signals: bool  # whether something announces changes
     seed: int  # of what is random
-    signal_delay: float = 0.0  # announcements within these seconds after a crawl are discarded, by arms that use any
+    signal_delay: float = 0.0  # arms discard announcements within these seconds after a crawl
 
     def change_rate(self, rows: IndexArray) -> FloatArray:
         """Return the change rates of pages, known or learned, per second."""
@@ -95,7 +96,7 @@ class Arm(ABC):
     Attributes
     ----------
     crawled_at : ndarray, shape (n,)
-        When they were crawled last; inf for pages that are not there, so that none of them waits longest.
+        When each page was crawled last; inf for a page that is not there, so that it never waits longest.
     """
 
     def __init__(self, setting: Setting) -> None:
@@ -105,13 +106,13 @@ class Arm(ABC):
         self.n_there = 0
 
     def begin(self, rows: IndexArray, crawled_at: FloatArray, now: float) -> None:
-        """Pages are there, and have been crawled when they began."""
+        """Pages begin, with copies from `crawled_at`."""
         self.there[rows] = True
         self.crawled_at[rows] = crawled_at
         self.n_there += rows.size
 
     def end(self, rows: IndexArray, now: float) -> None:
-        """Pages are there no more."""
+        """Pages end."""
         self.there[rows] = False
         self.crawled_at[rows] = np.inf
         self.n_there -= rows.size
@@ -125,7 +126,7 @@ class Arm(ABC):
 
     @abstractmethod
     def choose(self, now: float) -> int:
-        """Return the page to crawl now, of some that are there."""
+        """Return the page to crawl now; at least one page is there."""
 
     def crawled(self, visit: CrawlResult) -> None:
         """The page picked was crawled."""
@@ -148,9 +149,9 @@ class RoundRobinArm(Arm):
         self._next = visit.row + 1
 
 
-#: How intervals follow what a visit finds, by policy: ``following(interval, changed, shortest)``. The same for ever;
-#: Nutch's AdaptiveFetchSchedule, 0.2 less when changed, 0.4 more when not; StormCrawler's AdaptiveScheduler, half way
-#: to the shortest, or half more.
+#: The interval after a visit, by policy: ``following(interval, changed, shortest)``. ``uniform`` keeps it. Nutch's
+#: AdaptiveFetchSchedule makes it 0.2 shorter after a change, and 0.4 longer otherwise. StormCrawler's AdaptiveScheduler
+#: goes half way to the shortest, or makes it half longer.
 INTERVALS: dict[str, Callable[[float, bool, float], float]] = {
     "uniform": lambda interval, changed, shortest: interval,
     "nutch": lambda interval, changed, shortest: interval * (0.8 if changed else 1.4),
@@ -177,12 +178,12 @@ class AdaptiveIntervals(Arm):
         self._following = INTERVALS[policy]
 
     def begin(self, rows: IndexArray, crawled_at: FloatArray, now: float) -> None:
-        """Pages are there."""
+        """Pages begin."""
         super().begin(rows, crawled_at, now)
         self._due[rows] = crawled_at + self._interval[rows]
 
     def end(self, rows: IndexArray, now: float) -> None:
-        """Pages are there no more."""
+        """Pages end."""
         super().end(rows, now)
         self._due[rows] = np.inf
 

@@ -1,4 +1,4 @@
-"""The papers' policies: at every slot the page of the highest crawl value of all, with one number for each rate."""
+"""The papers' policies by brute force: each slot goes to the page of the highest crawl value, by point rates."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["BruteForce", "Judged", "listens"]
 
 # A block has one slot for this number of pages; a block of fewer than two slots is not worth it.
 _PAGES_A_SLOT = 64
-# Values are right to about 1e-13; the bound for leaving pages out keeps clear of that.
+# Values are right to about 1e-13; the bound for leaving pages out is lower by more than that.
 _SLACK = 1.0 - float_info.epsilon**0.5
 
 
@@ -27,13 +27,13 @@ def listens(policy: str) -> bool:
 
 
 class BruteForce(Arm):
-    """Crawl the page of the highest crawl value, the lowest of equals.
+    """Crawl the page of the highest crawl value, the lowest page among equals.
 
     Notes
     -----
     Between its crawl and its next announcement the value of a page only grows. So slots are taken in blocks of k. At
-    each of these some page is worth at least the k-th best value at the beginning. Pages that are worth less even at
-    the end of the block need not be looked at in it; events of a page are looked at with the next slot.
+    each slot of a block some page is worth at least the k-th best value of its beginning. So pages that are worth less
+    even at the end of the block are left out of it. A page with an event is evaluated again at the next slot.
     """
 
     def __init__(self, setting: Setting, rule: str) -> None:
@@ -67,17 +67,17 @@ class BruteForce(Arm):
         return importance * np.where(rate > 0.0, values, 0.0)
 
     def values(self, rows: IndexArray, now: float) -> FloatArray:
-        """Return what some pages that are there are worth."""
+        """Return the values of some pages, all of which are there."""
         with np.errstate(under="ignore", over="ignore"):
             return self._values(rows, now - self.crawled_at[rows])
 
     def begin(self, rows: IndexArray, crawled_at: FloatArray, now: float) -> None:
-        """Pages are there."""
+        """Pages begin."""
         super().begin(rows, crawled_at, now)
         self._touch(rows)
 
     def end(self, rows: IndexArray, now: float) -> None:
-        """Pages are there no more: others may be among the best."""
+        """Pages end, so others may be among the best."""
         super().end(rows, now)
         self._slots_left = 0.0
 
@@ -141,7 +141,7 @@ class Judged(Arm):
     Attributes
     ----------
     worth : list of float
-        Of each pick, the value of the page picked by that of the best; 1 where the best is worth nothing.
+        For each pick, the value of the picked page divided by that of the best; 1 where the best is worth nothing.
     """
 
     def __init__(self, arm: Arm, judge: BruteForce) -> None:
@@ -150,13 +150,13 @@ class Judged(Arm):
         self.worth: list[float] = []
 
     def begin(self, rows: IndexArray, crawled_at: FloatArray, now: float) -> None:
-        """Pages are there."""
+        """Pages begin."""
         super().begin(rows, crawled_at, now)
         for arm in self._arms:
             arm.begin(rows, crawled_at, now)
 
     def end(self, rows: IndexArray, now: float) -> None:
-        """Pages are there no more."""
+        """Pages end."""
         super().end(rows, now)
         for arm in self._arms:
             arm.end(rows, now)

@@ -48,7 +48,7 @@ class History:
     importance: FloatArray  # weight of a fresh copy; shape (n,)
     change_rows: IndexArray  # row and time of each change, ordered by row and then by time; shape (n_changes,)
     change_times: FloatArray
-    # Row and time of each ChangeSignal, ordered by time; None where nothing listens for any; shape (n_signals,)
+    # Row and time of each ChangeSignal, ordered by time; None where nobody listens; shape (n_signals,)
     signal_rows: IndexArray | None = None
     signal_times: FloatArray | None = None
     change_rate: FloatArray | None = None  # the true rates (per second); None: not known; shape (n,)
@@ -76,7 +76,7 @@ class History:
         return Window(start, end, measure_from)
 
     def lives(self, window: Window) -> tuple[FloatArray, FloatArray]:
-        """Return from when to when each page is there within a window; for some pages the second is the earlier."""
+        """Return when each page begins and ends within a window; a page whose end comes first is not there."""
         return np.maximum(self.birth, window.start), np.minimum(self.end, window.end)
 
     def hindsight_rates(self, window: Window) -> FloatArray:
@@ -101,8 +101,9 @@ def slot_times(window: Window, bandwidth: float) -> Iterator[float]:
 
     Notes
     -----
-    300 crawls an hour are 1/12 a second, which no float can be. The simple fraction that rounds to `bandwidth` is
-    meant, and with it j/R is rounded once: slot 300 is an hour after the start, and not some 10^-13 s later or earlier.
+    300 crawls an hour are 1/12 a second, which no float can be. So `bandwidth` stands for the simple fraction that
+    rounds to it, and j/R is rounded only once. Slot 300 is an hour after the start, and not some 10^-13 s later or
+    earlier.
 
     Examples
     --------
@@ -113,14 +114,14 @@ def slot_times(window: Window, bandwidth: float) -> Iterator[float]:
     exact = simple if float(simple) == bandwidth else Fraction(bandwidth)
     slots, seconds = (exact.numerator, exact.denominator) if exact == simple else (bandwidth, 1)
     last = floor(Fraction(window.end - window.start) * exact)
-    # The end less the start is itself rounded: one more is looked at.
+    # The difference of end and start is rounded, too, so one slot more is tried.
     for part in blocks(last + 1):
         numbers = np.arange(part.start + 1, part.stop + 1, dtype=np.float64)
         times = window.start + numbers * seconds / slots
         yield from times[times <= window.end].tolist()
 
 
-# Columns of the file of pages: name, whether it may be missing, what an empty field means (None: nothing).
+# Columns of the file of pages: name, whether it may be missing, what an empty field stands for (None: it is an error).
 _PAGE_COLUMNS = (
     ("page", False, None),
     ("birth", False, None),
@@ -150,7 +151,7 @@ def read_history(pages: str | Path, changes: str | Path, signals: str | Path | N
     columns = {name: column[order] for name, column in columns.items()}
     twice = np.flatnonzero(page[1:] == page[:-1])
     if twice.size:
-        raise SimulationError(f"{pages} names page {page[twice[0]]} twice; every page stands once.")
+        raise SimulationError(f"{pages} names page {page[twice[0]]} twice; it may stand there once.")
     _check_pages(columns, page, pages)
     rows, times = _events(changes, page, pages)
     by_page = np.lexsort((times, rows))
@@ -283,7 +284,7 @@ def _check_pages(columns: dict[str, FloatArray], page: npt.NDArray[np.int64], pa
             )
 
 
-# What `CrawlResult(...)` does, in half of the time: one is made in each slot.
+# The same as `CrawlResult(...)` in half of the time, since each slot makes one.
 _make = tuple.__new__
 
 
@@ -294,18 +295,18 @@ class CrawlResult(NamedTuple):
     time: float  # POSIX seconds
     elapsed: float  # seconds since the crawl before
     changed: bool  # whether the page changed since then
-    # Seconds since its last change; None if it never changed. Only honest dates of modification say it.
+    # Seconds since its last change; None if it never changed. Only honest dates of modification reveal it.
     time_since_modified: float | None
 
 
 def visiting(history: History, crawled_at: FloatArray, n_near: int = 8) -> Callable[[int, float], CrawlResult]:
-    """Return what crawls a page of a history at a time, where the first copies are from `crawled_at`.
+    """Return a function that crawls a page of a history at a time; the first copies are from `crawled_at`.
 
     The next `n_near` changes are looked at before all others are searched, which is faster.
     """
     n = history.page.size
-    # Lists: single numbers are read from them several times faster than from numpy's arrays. With millions of changes a
-    # list would scatter numbers all over the memory: `array` is as fast, and has them side by side.
+    # Single numbers are read several times faster from a list than from numpy's arrays. A list of millions of changes
+    # would scatter numbers all over the memory; an `array` is as fast and has them side by side.
     times = array("d", np.ascontiguousarray(history.change_times, np.float64).tobytes())
     row_starts = np.searchsorted(history.change_rows, np.arange(n + 1))
     starts: list[int] = row_starts.tolist()

@@ -35,15 +35,16 @@ def fresh_spans(
 
 
 def timeliness(history: History, window: Window, rows: npt.ArrayLike, times: npt.ArrayLike) -> dict[str, float]:
-    """Return how old copies grew while it is measured, and how soon the changes in that time were seen.
+    """Return how old copies grew in the measured time, and how soon changes in that time were seen.
 
     Returns
     -------
     dict of str to float
         Importance-weighted seconds; nan without any page. ``age`` is the mean age of the copies: the time since the
         first change that a copy does not have, 0 while it is fresh. ``delay``, ``delay_median``, ``delay_95`` and
-        ``delay_longest`` are mean, median, 95 % quantile and maximum from a change to the first crawl after it. A
-        change that no crawl saw counts with the time until the window or its page ended: its delay was at least that.
+        ``delay_longest`` are mean, median, 95 % quantile and maximum of the time from a change to the first crawl after
+        it. A change that no crawl saw counts with the time until the window or its page ended: its delay was at least
+        that.
 
     Examples
     --------
@@ -80,7 +81,7 @@ def timeliness(history: History, window: Window, rows: npt.ArrayLike, times: npt
 
 
 def _measured(history: History, window: Window) -> float:
-    """Return the importance-weighted time of the pages while it is measured."""
+    """Return the pages' importance-weighted seconds of life in the measured time."""
     begins, ends = history.lives(window)
     living = np.where(begins < ends, np.maximum(ends - np.maximum(begins, window.measure_from), 0.0), 0.0)
     return float(np.sum(history.importance * living))

@@ -15,7 +15,7 @@ __all__ = ["DIVISIONS", "AtRandom", "LowDiscrepancy", "Planned"]
 
 Division = Callable[[FloatArray, FloatArray, float], FloatArray]
 
-#: How change rates, importances and a bandwidth become crawl rates, by name.
+#: Functions from change rates, importances and a bandwidth to crawl rates, by name.
 DIVISIONS: dict[str, Division] = {
     "proportional": lambda change_rate, importance, bandwidth: _shares(change_rate, bandwidth),
     "square_root": lambda change_rate, importance, bandwidth: _shares(np.sqrt(change_rate), bandwidth),
@@ -40,7 +40,7 @@ class Planned(Arm):
     Notes
     -----
     A page that comes between two plans is crawled at the mean rate until the next one. Pages of rate 0 are crawled only
-    where no others are there, the one first that waits longest.
+    where there are no others; the page that has waited longest goes first.
     """
 
     def __init__(self, setting: Setting, policy: str) -> None:
@@ -50,13 +50,13 @@ class Planned(Arm):
         self.rate = np.zeros(self.there.size)
 
     def begin(self, rows: IndexArray, crawled_at: FloatArray, now: float) -> None:
-        """Pages are there."""
+        """Pages begin."""
         super().begin(rows, crawled_at, now)
         if self._crawls_until_plan > 0:
             self.set_rates(rows, np.full(rows.size, self.setting.bandwidth / self.n_there))
 
     def end(self, rows: IndexArray, now: float) -> None:
-        """Pages are there no more."""
+        """Pages end."""
         super().end(rows, now)
         self.rate[rows] = 0.0
 
@@ -65,7 +65,7 @@ class Planned(Arm):
         self.rate[rows] = rates
 
     def choose(self, now: float) -> int:
-        """Return a page by the plan, after making one if it is time; the oldest where all rates are 0."""
+        """Return a page by the plan, making a new plan if it is time; the oldest page where all rates are 0."""
         if self._crawls_until_plan <= 0:
             rows = np.flatnonzero(self.there)
             change_rate = self.setting.change_rate(rows)
@@ -75,7 +75,7 @@ class Planned(Arm):
         return row if self.rate[row] > 0.0 else int(self.crawled_at.argmin())
 
     def follow(self, now: float) -> int:
-        """Return the page whose turn it is by the plan: whose waiting time is the most of its planned interval."""
+        """Return the page whose turn it is by the plan: it has waited the greatest share of its planned interval."""
         rows = np.flatnonzero(self.there)
         return int(rows[((now - self.crawled_at[rows]) * self.rate[rows]).argmax()])
 
@@ -100,7 +100,7 @@ class AtRandom(Planned):
         self._cumulative = None
 
     def end(self, rows: IndexArray, now: float) -> None:
-        """Pages are there no more."""
+        """Pages end."""
         super().end(rows, now)
         self._cumulative = None
 
@@ -118,15 +118,15 @@ class LowDiscrepancy(Planned):
 
     Notes
     -----
-    With q a page's share of the rates, k pages whose share is not 0 and d = 1/(2k - 2), a page that has a share
-    of c crawls owed may be crawled when c ≥ d and has to be when c reaches 1 - d; the earliest deadline goes first.
-    What is owed is carried over from one plan to the next. Where no page may be crawled yet, the first that may goes.
+    Let k be the number of pages whose rate is not 0, and d = 1/(2k - 2). A page that is owed c crawls may be crawled
+    when c ≥ d, and has to be crawled when c reaches 1 - d. The earliest deadline goes first. Crawls owed are carried
+    over from one plan to the next. If no page may be crawled yet, the page goes that may be crawled next.
     """
 
     def __init__(self, setting: Setting, policy: str) -> None:
         super().__init__(setting, policy)
         n_pages = self.there.size
-        self._owed = np.zeros(n_pages)  # at slot 0 of the numbering in which the next two are
+        self._owed = np.zeros(n_pages)  # crawls owed at slot 0; the next two are slots counted from it
         self._release = np.full(n_pages, np.inf)
         self._deadline = np.full(n_pages, np.inf)
         self._slot = 0
@@ -134,7 +134,7 @@ class LowDiscrepancy(Planned):
 
     def set_rates(self, rows: IndexArray, rates: FloatArray) -> None:
         """Crawl these pages at these rates from now on."""
-        # What is owed under the rates until now, before the slots are numbered anew.
+        # Add the crawls owed by the old rates, before the slots are counted anew.
         self._owed += self.rate / self.setting.bandwidth * self._slot
         self._slot = 0
         super().set_rates(rows, rates)
@@ -150,7 +150,7 @@ class LowDiscrepancy(Planned):
         self._deadline[rows] = np.where(share > 0.0, deadline, np.inf)
 
     def end(self, rows: IndexArray, now: float) -> None:
-        """Pages are there no more."""
+        """Pages end."""
         super().end(rows, now)
         self._owed[rows] = 0.0
         self._set(rows)

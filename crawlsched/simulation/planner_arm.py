@@ -18,7 +18,7 @@ from crawlsched.simulation.history import CrawlResult
 
 __all__ = ["PlannerArm"]
 
-# Columns of the visits from which the worth of announcements is learned: name, code of the array, type in numpy.
+# Columns of the visits that teach the quality of announcements: name, code of the array, type in numpy.
 _VISIT_COLUMNS = (
     ("page", "q", np.intp),
     ("elapsed", "d", np.float64),
@@ -34,10 +34,10 @@ class PlannerArm(Arm):
     Notes
     -----
     All pages are on one host, which never rests. Where there are announcements, one source makes them and covers all
-    pages. If the setting has known rates, the planner gets them once; an estimator becomes the planner's own, as in
-    a crawl; otherwise it learns by itself. The first plan is made after `first_plan` crawls, and each of the next after
-    twice as many, up to a crawl of every page. Then each is made after a share more visits: a visit adds less, the more
-    is known.
+    pages. If the setting has known rates, the planner gets them once. If it has an estimator, the planner uses it, as
+    in a crawl. Otherwise the planner learns by itself. The first plan is made after `first_plan` crawls. The number of
+    crawls then doubles from plan to plan, until one plan's crawls visit every page. From then on it grows by the share
+    `more_visits`, since a visit adds less, the more is known.
     """
 
     def __init__(
@@ -54,9 +54,9 @@ class PlannerArm(Arm):
             learned=setting.learned if isinstance(setting.learned, LearnedRates) else None,
         )
         self.planner.reserve(setting.importance.size)
-        # In float32 two pages of different importance can be worth the same, which is no tie here.
+        # In float32 two pages of different importance can have the same value; here that must not be a tie.
         self.planner.pages.importance = self.planner.pages.importance.astype(np.float64)
-        # To the planner a time before 1970 means none.
+        # The planner takes a time before 1970 for no time.
         self._origin = min(setting.window.start, 0.0)
         self._is_dated = is_dated or self.planner.learned is not None
         self._knows = setting.recall is not None

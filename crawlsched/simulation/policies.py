@@ -86,7 +86,7 @@ def make_arm(
     if used in _GIVEN or (setting.learned is not None and not (setting.has_signals and listens(policy))):
         # A posterior without any uncertainty left is the noisy-signals rule with known rates.
         return BruteForce(setting, "greedy_ncis" if policy == "posterior" else policy), used
-    # What announcements are worth is learned by the planner, with each of its plans.
+    # The planner learns the quality of announcements with each of its plans.
     return PlannerArm(setting, policy, is_dated=used == _DATED), used
 
 
@@ -99,8 +99,8 @@ def _check(policy: str, estimator: str | None) -> None:
         raise SimulationError(f"estimator must be known or hindsight for the policy frontier, got {estimator!r}.")
     if policy == "posterior" and estimator not in (None, "posterior", _DATED, *_GIVEN):
         raise SimulationError(
-            f"estimator must be posterior, last_modified, known or hindsight for the policy {policy}, which needs what "
-            f"is still possible and not one number, got {estimator!r}; --policy greedy takes every estimator."
+            f"estimator must be posterior, last_modified, known or hindsight for the policy {policy}, which needs a "
+            f"distribution of rates and not one number, got {estimator!r}; --policy greedy takes every estimator."
         )
 
 

@@ -34,7 +34,7 @@ class Replayed:
     rows: IndexArray  # the page crawled at each slot, as its row in the history; shape (n_crawls,)
     times: FloatArray  # POSIX seconds; shape (n_crawls,)
     changed: npt.NDArray[np.bool_]  # whether it had changed since its crawl before; shape (n_crawls,)
-    # For the policy ``frontier``: the value of each page picked, by that of the best of all; shape (n_crawls,)
+    # For the policy ``frontier``: the value of each page picked, divided by that of the best page; shape (n_crawls,)
     worth: FloatArray | None = None
 
 
@@ -126,9 +126,9 @@ _BIRTH, _END, _SIGNAL = range(3)
 
 
 def _events(history: History, window: Window, begins: FloatArray, arm: Arm) -> Generator[float, float, None]:
-    """Tell an arm of births, ends and announcements in the order of time, until each time that is sent.
+    """Pass births, ends and announcements to an arm in the order of time, until each time that is sent.
 
-    It yields the time before which nothing happens.
+    It yields a time before which nothing more happens.
     """
     ends = history.end
     there = np.flatnonzero((ends > window.start) & (history.birth < window.end))

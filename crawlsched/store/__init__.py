@@ -1,6 +1,6 @@
-"""What is on disk: the tables, their migrations, and one process's reading and writing of one collection.
+"""The database: its tables, their migrations, and how a process reads and writes a collection.
 
-Knows no Scrapy and decides nothing: `now` is an argument. Begin reading with `store`, then `models`.
+This package does not know Scrapy and decides nothing: `now` is an argument. Begin reading with `store`, then `models`.
 """
 
 from crawlsched.store.batch import (

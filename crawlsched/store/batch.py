@@ -1,4 +1,4 @@
-"""A batch: what the crawling thread has learned since the last one, to be written in one transaction."""
+"""A batch: the changes by the crawling thread since the last batch, to be written in one transaction."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = [
 
 
 class NewPage(NamedTuple):
-    """A page that is not in the store yet; its numbers come with `Batch.columns`, or are those of a new page."""
+    """A page that is not in the store yet; its figures come with `Batch.columns`, or are those of a new page."""
 
     page: int
     url: str
@@ -34,11 +34,10 @@ class NewPage(NamedTuple):
     template: bytes | None = None  # digest; its data goes into `Batch.templates`
     depth: int = 0
     request_fingerprinter: str = ""  # which fingerprinter made the fingerprint
-    variant: str | None = None  # its name among the pages of its URL
 
 
 class ObservationRow(NamedTuple):
-    """One visit; the process gives out `id` (`Reader.next_observation` at the start): written twice, it counts once."""
+    """One visit. The process chooses `id` (at first `Reader.next_observation`), so a row written twice counts once."""
 
     id: int
     page: int
@@ -46,7 +45,7 @@ class ObservationRow(NamedTuple):
     elapsed: float | None
     n_signals: int
     source: int  # -1: none
-    changed: bool | None  # None: nothing was learned
+    changed: bool | None  # None: the visit proved nothing
     outcome: str  # one of models.Outcome
     status: int | None = None
     size: int | None = None
@@ -67,11 +66,11 @@ class ChangeRow(NamedTuple):
 
 
 class Outgoing(NamedTuple):
-    """What was found for a shard that another process may own, and is left in its inbox."""
+    """A finding for a shard that another process may own; it is left in that shard's inbox."""
 
     shard: int
     sender: str  # the token of a member
-    number: int  # which the sender counts up: a row that is written twice is kept once
+    number: int  # the sender counts it up, so that a row written twice is kept once
     kind: str
     data: Mapping[str, Any]  # JSON
     created_at: float
@@ -83,7 +82,7 @@ class Outgoing(NamedTuple):
 
 
 class PageFacts(NamedTuple):
-    """What is needed to make a page's request and to judge its response."""
+    """The data by which a page's request is made and its response is judged."""
 
     page: int
     url: str
@@ -100,11 +99,10 @@ class PageFacts(NamedTuple):
     history: bytes = b""  # digests of the last different contents, oldest first
     text_sketch: bytes = b""
     block_sketch: bytes = b""
-    variant: str | None = None
 
 
 class KeptText(NamedTuple):
-    """The text of a page, compressed, and that of the content before (None: what the store has)."""
+    """The text of a page, compressed, and the text before it (None: the one that the store has)."""
 
     seen_at: float
     text: bytes
@@ -142,7 +140,7 @@ class Source:
 
 @dataclass
 class Host:
-    """What is known of a host: until when to leave it alone, its Crawl-delay, and counts."""
+    """The data of a host: the time until which it rests, its Crawl-delay, and counts."""
 
     host: str
     rest_until: float = 0.0
@@ -169,30 +167,30 @@ class Batch:
     columns: dict[str, np.ndarray] = field(default_factory=dict)
     grid: str = ""  # which grid of rates the log-likelihoods belong to
     estimator: str = ""  # which estimator ``estimator_state`` belongs to
-    # Per page any other columns; what is not named stays as it is.
+    # Any other columns of pages; columns that are not named stay as they are.
     contents: dict[int, Mapping[str, Any]] = field(default_factory=dict)
     traces: dict[int, Mapping[str, bytes]] = field(default_factory=dict)  # per page all of `models.TRACE_COLUMNS`
     # A page's newest text; the one that was kept until then becomes the one before.
     texts: dict[int, KeptText] = field(default_factory=dict)
     masks: dict[str, Mapping[str, Any]] = field(default_factory=dict)  # the noise mask of a template, as data (JSON)
     observations: list[ObservationRow] = field(default_factory=list)
-    # For the feed; written together with the fingerprints and states that say so.
+    # Rows of the feed; they are written together with the fingerprints and states that they report.
     changes: list[ChangeRow] = field(default_factory=list)
-    # Digest to data (JSON). Add a template with every new page that names it; what is there already is left.
+    # Digest to data (JSON). Add a template with every new page that names it; known templates stay as they are.
     templates: dict[bytes, Mapping[str, Any]] = field(default_factory=dict)
     # The last announced lastmod (POSIX seconds or None) and how often it was seen to differ.
     announcements: dict[tuple[int, int], tuple[float | None, int]] = field(default_factory=dict)
-    # What the sources of a page have announced, where there are several.
+    # The announcements of a page's sources, if it has several.
     further_sources: dict[tuple[int, int], FurtherRow] = field(default_factory=dict)
-    # Whole rows, by number and by name; they replace what is there.
+    # Whole rows, by number and by name; they replace the stored ones.
     sources: dict[int, Source] = field(default_factory=dict)
     hosts: dict[str, Host] = field(default_factory=dict)
-    # Commands which are done: when, and with what result.
+    # Commands that are done, each with its time and result.
     finished: dict[int, tuple[float, Any]] = field(default_factory=dict)
-    # Observations that are none after all: their visits taught nothing, and ended so.
+    # Observations to change: their visits proved nothing after all, and ended with this outcome.
     retracted: dict[int, str] = field(default_factory=dict)
-    outgoing: list[Outgoing] = field(default_factory=list)  # what is handed over to other shards
-    # Senders and numbers of what was handed over to this shard, and has become what else is in this batch.
+    outgoing: list[Outgoing] = field(default_factory=list)  # findings for other shards
+    # Senders and numbers of findings for this shard, whose results are in this batch.
     received: list[tuple[str, int]] = field(default_factory=list)
 
     def __len__(self) -> int:

@@ -23,12 +23,12 @@ __all__ = [
 
 Key = tuple[int, int]
 
-# Outcomes of visits that did not reach content.
+# Outcomes of visits that brought no content.
 _FAILED = ("gone", "error", "refused", "wrong", "dropped")
 
 
 class DeliveredChange(NamedTuple):
-    """A row of the feed with what is known of the visit that found it; None where the visit is no longer kept."""
+    """A row of the feed with data of the visit that found it; None if the visit is no longer kept."""
 
     id: int
     page: int
@@ -44,14 +44,14 @@ class DeliveredChange(NamedTuple):
 
 
 def keys_of(connection: Connection, name: str) -> list[Key]:
-    """Give a collection's keys in all shards of the database, by shard."""
+    """Return a collection's keys in all shards of the database, by shard."""
     table = models.collections
     rows = connection.execute(select(table.c.shard, table.c.collection).where(table.c.name == name))
     return sorted((shard, collection) for shard, collection in rows)
 
 
 def kept(connection: Connection, key: Key) -> tuple[int, int]:
-    """Give the largest number that was deleted for its age, and the largest ever given out; 0: none."""
+    """Return the largest number that was deleted for its age, and the largest ever given out; 0: none."""
     table, changes = models.collections, models.changes
     wanted = select(table.c.changes_pruned, table.c.changes_given).where(*own(table, key))
     pruned, given = connection.execute(wanted).one()
@@ -60,17 +60,17 @@ def kept(connection: Connection, key: Key) -> tuple[int, int]:
 
 
 def next_number(connection: Connection, key: Key) -> int:
-    """Give the first unused number."""
+    """Return the first unused number."""
     return kept(connection, key)[1] + 1
 
 
 def after(connection: Connection, key: Key, position: int, limit: int) -> list[DeliveredChange]:
-    """Give at most `limit` changes after a position, in their order."""
+    """Return at most `limit` changes after a position, in their order."""
     return list(_read(connection, key, models.changes.c.id > position, models.changes.c.id, limit))
 
 
 def newest(connection: Connection, key: Key, limit: int) -> list[DeliveredChange]:
-    """Give the newest changes, newest first."""
+    """Return the newest changes, newest first."""
     return list(_read(connection, key, models.changes.c.id >= 0, models.changes.c.id.desc(), limit))
 
 
@@ -98,7 +98,7 @@ def _read(connection: Connection, key: Key, which: Any, order: Any, limit: int) 
 
 
 def _fails_since(connection: Connection, key: Key, page: int, time: float) -> float:
-    """Give the time of the first visit without content, if there were such just before a time; else that time."""
+    """Return the first of the visits in a row without content just before a time; else that time."""
     visit = models.observations
     before = (*own(visit, key), visit.c.page == page, visit.c.time < time)
     failed = visit.c.outcome.in_(_FAILED)
@@ -110,7 +110,7 @@ def _fails_since(connection: Connection, key: Key, page: int, time: float) -> fl
 
 
 def before_time(connection: Connection, key: Key, time: float) -> int:
-    """Give the position after which the changes since a time come; numbers grow with time."""
+    """Return the position before the first change since a time; numbers grow with time."""
     table = models.changes
     older = select(table.c.id).where(*own(table, key), table.c.time < time).order_by(table.c.id.desc()).limit(1)
     return max(connection.execute(older).scalar() or 0, kept(connection, key)[0])

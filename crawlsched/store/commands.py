@@ -1,4 +1,4 @@
-"""Commands: how another process (the command line) talks to a running crawl, through the database."""
+"""Commands: messages in the database by which another process (the command line) steers a running crawl."""
 
 import time
 from typing import Any, NamedTuple
@@ -41,12 +41,12 @@ def send(store: Store, name: str, arguments: Any, now: float) -> int:
 
 
 def pending(store: Store) -> list[Command]:
-    """Give the commands which are not done, oldest first."""
+    """Return the commands which are not done, oldest first."""
     return _found(store, models.commands.c.done_at.is_(None))
 
 
 def finish(store: Store, number: int, result: Any, now: float) -> None:
-    """Write down a command's result (`Batch.finished` does it with other changes)."""
+    """Write a command's result (`Batch.finished` does it with other changes)."""
     table = models.commands
     done = update(table).where(*store.own(table), table.c.id == number).values(done_at=now, result=to_json(result))
     store.write(lambda connection: connection.execute(done))
@@ -72,7 +72,7 @@ def _found(store: Store, condition: Any) -> list[Command]:
 
 
 def _read(value: str | None) -> Any:
-    """Read JSON; damaged JSON gives None, and its command gets a sentence as answer instead of blocking others."""
+    """Read JSON; damaged JSON gives None. Its command then gets a sentence as result, and blocks no others."""
     try:
         return from_json(value)
     except DamagedRow:

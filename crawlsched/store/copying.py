@@ -24,11 +24,11 @@ Shown = Callable[[int, int], None]
 def copy_all(source_url: str, target_url: str, shown: Shown = lambda done, total: None) -> dict[str, int]:
     """Copy every table of a database into an empty one, in one transaction; return the number of rows of each.
 
-    Nobody can write to either meanwhile. Each row is read back and compared, or the target stays empty. ``shown(done,
-    total)`` counts the rows written and read back.
+    No other process can write to either meanwhile. Each row is read back and compared, or the target stays empty.
+    ``shown(done, total)`` counts the rows written and read back.
     """
     schema.check(source_url)
-    # A long wait is no sign that the server hangs.
+    # A copy takes long, so a long wait does not mean that the server hangs.
     source, target = Database(source_url, answer_within=None), Database(target_url, answer_within=None)
     schema.upgrade(target_url)
     with closing(source), closing(target):
@@ -84,7 +84,7 @@ def _copy(reading: Connection, writing: Connection, source: str, target: str, sh
 
 
 def _rows(connection: Connection, table: Table) -> Generator[tuple[Any, ...], None, None]:
-    """Give the rows in the order of the primary key, which is the same on both kinds of database."""
+    """Yield the rows in the order of the primary key, which is the same on both kinds of database."""
     is_sqlite = connection.dialect.name == "sqlite"
     order = [
         column if is_sqlite or not isinstance(column.type, Text) else collate(column, "C")
@@ -116,9 +116,10 @@ def _key_of(table: Table, row: tuple[Any, ...]) -> str:
 
 
 def copy_file(source: Database, file: Path, shown: Shown = lambda done, total: None) -> None:
-    """Copy a database to a file, in place of what the file holds.
+    """Copy a database to a file, which it replaces.
 
-    What is written meanwhile is not in the copy, and no writer waits. ``shown(done, total)`` counts pages of the file.
+    The copy lacks changes that are written meanwhile, and no writer waits. ``shown(done, total)`` counts pages of the
+    file.
     """
     if not source.is_sqlite:
         raise StoreError(f"The database {source.name!r} is PostgreSQL's; pg_dump copies it, pg_restore puts it back.")
@@ -128,7 +129,7 @@ def copy_file(source: Database, file: Path, shown: Shown = lambda done, total: N
         closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None)) as reading,
         closing(sqlite3.connect(file, timeout=source.busy_timeout)) as writing,
     ):
-        # One transaction for all of it: otherwise each write of the crawl would make the copy begin anew.
+        # The copy is one transaction: otherwise it would begin anew after each write of the crawl.
         reading.execute("BEGIN")
         reading.execute("SELECT count(*) FROM sqlite_master").fetchone()
         reading.backup(writing, pages=ROWS_AT_ONCE, progress=lambda _, left, total: shown(total - left, total))

@@ -1,7 +1,7 @@
-"""The database: one URL made into an engine, and every failure of it into one sentence.
+"""The database: an engine made from one URL, whose failures become one sentence each.
 
-SQLite is the default and is written in WAL mode; PostgreSQL is spoken to by psycopg 3. Both get the same two
-kinds of transaction, a reading one and a writing one, from `Database`.
+SQLite is the default, in WAL mode; psycopg 3 connects to PostgreSQL. For both, `Database` has the same two kinds of
+transaction, a reading one and a writing one.
 """
 
 import os
@@ -40,11 +40,11 @@ def patient_connection(within: Callable[[], float | None]) -> Any:
                     while True:
                         selector.register(self.fileno(), wanted)
                         silent_since = time.monotonic()
-                        # The limit becomes shorter while somebody waits, when the crawl is to end.
+                        # At the end of the crawl the limit becomes shorter, even while a thread waits here.
                         while not (found := selector.select(timeout=0.5)):
                             longest = within()
                             if longest is not None and time.monotonic() - silent_since > longest:
-                                # A late answer of the server belongs to a question that nobody asks any more.
+                                # No thread waits any more for a late answer of the server.
                                 self.pgconn.finish()
                                 raise psycopg.OperationalError(f"the server did not answer within {longest:g} s")
                         selector.unregister(self.fileno())
@@ -90,7 +90,7 @@ def database_url(url: str) -> URL:
 
 
 def reason(error: BaseException) -> str:
-    """Say in a few words what the driver said.
+    """Return the reason of a driver's error in a few words.
 
     >>> reason(OSError(28, "No space left on device"))
     'the disk is full (No space left on device)'
@@ -102,7 +102,7 @@ def reason(error: BaseException) -> str:
     return said if words is None else f"{words} ({said})"
 
 
-# What drivers say, in our words.
+# Our words for the messages of drivers.
 _WORDS = {
     "the disk is full": ("database or disk is full", "no space left"),
     "the disk quota is used up": ("disk quota",),
@@ -123,9 +123,10 @@ _WORDS = {
 class Database:
     """An engine with a reading and a writing transaction; it connects when it is first used.
 
-    ``?pgbouncer=true`` behind a PostgreSQL URL says that a pool gives each transaction another session: nothing is left
-    in a session then. `busy_timeout` is the wait for another process's lock on an SQLite file. `answer_within` is the
-    wait for a silent PostgreSQL server, or for a lock there; None, for what may take long: for ever.
+    ``?pgbouncer=true`` behind a PostgreSQL URL means that a pool may give each transaction another session: then no
+    state is left in a session. `busy_timeout` is the wait for another process's lock on an SQLite file.
+    `answer_within` is the wait for a silent PostgreSQL server, or for a lock there; None: it has no limit, for long
+    work.
     """
 
     def __init__(
@@ -155,20 +156,20 @@ class Database:
         return without_secrets(self.url.render_as_string(hide_password=True), *self._secrets())
 
     def _secrets(self) -> list[str]:
-        """Return what stands in the URL and nobody may read: the password, and those of its query."""
+        """Return the secrets in the URL: its password, and passwords in its query."""
         query = [value for name, value in self.url.query.items() if "password" in name.lower()]
         listed = [text for value in query for text in (value if isinstance(value, tuple) else (value,))]
         return [text for text in (self.url.password, *listed) if text and len(text) > 3]
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Open a transaction which reads, with failures as `StoreError`."""
+        """Open a transaction that reads; its failures are a `StoreError`."""
         with self.explained("read"), self.engine.connect() as connection, connection.begin():
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """Open a transaction which writes and commits at the end; failures are the driver's own."""
+        """Open a transaction that writes and commits at the end; failures are the driver's own."""
         with self.engine.connect() as connection:
             # On SQLite the lock is taken at once: a transaction that begins by reading cannot wait for it later.
             connection = connection.execution_options(crawlsched_writes=True)
@@ -179,7 +180,7 @@ class Database:
     def at_once(self) -> Iterator[Connection]:
         """Open a connection on which PostgreSQL commits each statement by itself; failures are the driver's own.
 
-        Between a statement and its commit a stopped process would keep rows locked that everybody needs.
+        A process that is stopped between a statement and its commit would keep rows locked that all processes need.
         """
         with self.engine.connect() as connection:
             yield connection.execution_options(isolation_level="AUTOCOMMIT")
@@ -194,7 +195,7 @@ class Database:
             if what == "written" and is_row_error(error) and not isinstance(error, UnicodeDecodeError):
                 raise
             why = without_secrets(reason(error), *self._secrets())
-            # The driver's own words may repeat what it was given, so they do not come along.
+            # The driver's own message may repeat values of the row, so it is left out.
             remedy = next((remedy for words, remedy in _REMEDIES.items() if words in why), _REMEDY)
             cause = error if self.is_sqlite else None
             raise StoreError(f"The database {self.name!r} cannot be {what}: {why}; {remedy}") from cause
@@ -205,13 +206,13 @@ class Database:
             ) from error
 
     def clock(self, connection: Connection) -> float:
-        """Return the time in POSIX seconds by the clock of the database, which all that share it have in common."""
+        """Return the time in POSIX seconds by the clock of the database, the same for all processes that share it."""
         of_sqlite = "SELECT (julianday('now') - 2440587.5) * 86400.0"
         of_postgresql = "SELECT extract(epoch FROM clock_timestamp())"
         return float(connection.exec_driver_sql(of_sqlite if self.is_sqlite else of_postgresql).scalar_one())
 
     def check_identity(self) -> None:
-        """See that an SQLite file is still the one that was opened first, or raise `DatabaseReplaced`."""
+        """Check that an SQLite file is still the one that was opened first, or raise `DatabaseReplaced`."""
         if not self.is_sqlite:
             return
         try:
@@ -231,10 +232,10 @@ class Database:
             )
 
     def close(self) -> None:
-        """Close every connection; what SQLite keeps beside the file comes into it, so that a copy of it is whole."""
+        """Close every connection. SQLite moves its WAL into the file, so that a copy of the file is complete."""
         if self.is_sqlite and not self.read_only and self.engine.pool.checkedin():  # type: ignore[attr-defined]
             with suppress(DBAPIError, sqlite3.Error), closing(self.engine.raw_connection()) as connection:
-                # Readers delay this for a second at most, and leave the rest to whoever closes later.
+                # Readers delay this for a second at most; then the process that closes last does the rest.
                 connection.cursor().execute("PRAGMA busy_timeout=1000")
                 connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
         self.engine.dispose()
@@ -252,17 +253,17 @@ class Database:
         return engine
 
     def _make_private(self, dialect: Any, record: object, arguments: Any, options: Any) -> None:
-        """Make a file that is not there yet, so that nobody else can read it: cookies and passwords may stand in it."""
-        if self._identity is not None:  # nor make another one in the place of the one that is in use
+        """Make a missing file that only the owner can read: it may hold cookies and passwords."""
+        if self._identity is not None:  # it is in use: make no other one in its place
             self.check_identity()
         path = Path(str(self.url.database))
-        with suppress(OSError):  # the driver says what is wrong
+        with suppress(OSError):  # the driver's error will give the reason
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
     def _configure_sqlite(self, connection: Any, record: object) -> None:
         # The driver's own way of beginning transactions cannot take the write lock first; `_begin_sqlite` does it.
         connection.isolation_level = None
-        # An invalid text costs its row, and not the answer.
+        # An invalid text costs its row, and not the whole result.
         connection.text_factory = _text
         cursor = connection.cursor()
         if not self.read_only:
@@ -274,8 +275,8 @@ class Database:
         cursor.close()
 
     def _postgresql_engine(self) -> Engine:
-        # The server ends statements that wait or work for too long; the kernel, connections that are not acknowledged.
-        # Where neither notices (a stopped server holds its connections open), the connection itself gives up
+        # The server ends statements that wait or work for too long. The kernel ends connections that are not
+        # acknowledged. If neither does (a stopped server holds its connections open), the connection itself gives up
         # (`patience`).
         limits: dict[str, Any] = {}
         if self.answer_within is not None:
@@ -291,12 +292,12 @@ class Database:
             "keepalives_count": 2,
         }
         if self.is_pooled:
-            options["prepare_threshold"] = None  # what is prepared in one session is looked for in another
+            options["prepare_threshold"] = None  # a pool would look for a prepared statement in another session
             limits |= {"transaction_read_only": "on"} if self.read_only else {}
         else:
             limits |= {"default_transaction_read_only": "on"} if self.read_only else {}
             options["options"] = " ".join(f"-c {name}={value}" for name, value in limits.items())
-        # paramstyle: rows reach the driver as plain tuples. pre_ping: a server that was restarted is met again.
+        # paramstyle: rows reach the driver as plain tuples. pre_ping: connections work again after the server restarts.
         with self.explained("opened"):
             engine = create_engine(self.url, paramstyle="format", pool_pre_ping=True, connect_args=options)
         event.listen(engine, "do_connect", self._connect_patiently)
@@ -312,7 +313,7 @@ class Database:
 
 
 def _text(value: bytes) -> str | bytes:
-    """Return a text of SQLite's, or the bytes of an invalid one, which no column takes for a text."""
+    """Return a text of SQLite's, or the bytes of an invalid one, which no column accepts as text."""
     try:
         return value.decode()
     except UnicodeDecodeError:
@@ -325,12 +326,12 @@ def _begin_sqlite(connection: Connection) -> None:
 
 
 def _limit(connection: Connection, limits: str) -> None:
-    """Set limits for one transaction; a statement that commits at once is none."""
+    """Set limits for one transaction, but not for a statement that commits at once."""
     if connection.get_execution_options().get("isolation_level") != "AUTOCOMMIT":
         connection.exec_driver_sql(limits)
 
 
-# What to do, by words of our reason.
+# The remedy for each of our reasons.
 _REMEDIES = {
     "locked": "end the process that holds it, or wait for it.",
     "disk is full": "make room and start again.",
@@ -342,10 +343,10 @@ _REMEDY = "check the URL, and that the database can be reached by this user."
 
 
 def is_row_error(error: BaseException) -> bool:
-    """Say whether a failure lies in a row, so that the same row would fail again for ever."""
+    """Whether a failure comes from a row, which would then fail each time."""
     if isinstance(error, (IntegrityError, DataError, OverflowError, UnicodeError, TypeError, ValueError)):
         return True
-    if isinstance(error, StatementError) and not isinstance(error, DBAPIError):  # SQLAlchemy met it on the way
+    if isinstance(error, StatementError) and not isinstance(error, DBAPIError):  # SQLAlchemy itself refused a value
         return error.orig is not None and is_row_error(error.orig)
     if not isinstance(error, DBAPIError):
         return False

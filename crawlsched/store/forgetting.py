@@ -1,4 +1,4 @@
-"""Forgetting: pages deleted for good, what keeps them from coming back, and what is deleted by age; in slices."""
+"""Forgetting: deleting pages for good, tombstones that keep them away, and deleting rows by age; in slices."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["FORGET_KINDS", "Forgetting", "Tombstone", "Tombstones", "host_of", "
 
 Key = tuple[int, int]
 _SLICE = 1000
-# What can be forgotten for good: one URL, every URL of a pattern, every URL of a host.
+# Kinds of tombstones: one URL, every URL of a pattern, every URL of a host.
 _KINDS = ("url", "pattern", "host")
 #: The kinds of `forget`: those of tombstones, or everything.
 FORGET_KINDS = (*_KINDS, "collection")
@@ -30,7 +30,7 @@ _KEPT = frozenset(("collections", "leases", "commands", "followers", "budgets", 
 
 
 def host_of(url: str) -> str:
-    """Give a URL's host in lower case, without port and user.
+    """Return a URL's host in lower case, without port and user.
 
     >>> host_of("https://me@Example.com:8080/a")
     'example.com'
@@ -42,7 +42,7 @@ def host_of(url: str) -> str:
 
 
 def pattern(text: str) -> re.Pattern[str]:
-    """Make a pattern over whole URLs, in which ``*`` stands for anything and all else for itself.
+    """Make a pattern over whole URLs, in which ``*`` stands for anything and any other character for itself.
 
     >>> found = pattern("https://example.com/old/*?id=*")
     >>> bool(found.fullmatch("https://example.com/old/a?id=1")), bool(found.fullmatch("https://example.com/old/a"))
@@ -51,7 +51,7 @@ def pattern(text: str) -> re.Pattern[str]:
     first, *others = (re.escape(part) for part in text.split("*"))
     if not others:
         return re.compile(first)
-    # The first place that fits is as good as any other, so nothing is tried twice, whatever the URL.
+    # The first place that fits is as good as any other, so matching is linear for any URL.
     between = "".join(f"(?>.*?{part})" for part in others[:-1])
     return re.compile(f"{first}{between}.*{others[-1]}", re.DOTALL)
 
@@ -65,7 +65,7 @@ class Tombstone(NamedTuple):
 
 
 class Tombstones:
-    """Finds out quickly which URLs were forgotten.
+    """Find quickly which URLs were forgotten.
 
     Examples
     --------
@@ -89,7 +89,7 @@ class Tombstones:
         stone = Tombstone(kind, value, created_at)
         self._stones[stone[:2]] = stone
         if kind == "pattern":
-            # A new dictionary: another thread may be going through the old one.
+            # A new dictionary, since another thread may be iterating over the old one.
             self._patterns = {**self._patterns, stone: pattern(value)}
 
     def take(self, kind: str, value: str) -> bool:
@@ -102,11 +102,11 @@ class Tombstones:
         return iter(sorted(self._stones.values(), key=lambda stone: stone.created_at))
 
     def cover(self, urls: Sequence[str]) -> list[bool]:
-        """Say for each URL whether it was forgotten."""
+        """Return for each URL whether it was forgotten."""
         return [self.covering(url) is not None for url in urls]
 
     def covering(self, url: str) -> Tombstone | None:
-        """Return what had forgotten a URL; None: it was not forgotten."""
+        """Return the tombstone of a URL; None: it was not forgotten."""
         if not self._stones:
             return None
         found = self._stones.get(("url", url)) or self._stones.get(("host", host_of(url)))
@@ -114,19 +114,19 @@ class Tombstones:
 
 
 class Forgetting:
-    """Deletes pages of a collection for good, and rows that are too old or belong to nothing any more.
+    """Delete pages of a collection for good, and rows that are too old or unused.
 
-    Rows of forgotten `pages` that still come to the store are left out.
+    The store leaves out rows of forgotten `pages` that it still gets.
     """
 
     def __init__(self, store: Access, tombstones: Tombstones) -> None:
         self.pages: set[int] = set()
         self._store, self._tombstones = store, tombstones
-        # Request templates that were written while unused ones are looked for; None: nobody looks.
+        # Request templates that were written during a search for unused ones; None: there is no search.
         self._templates: set[bytes] | None = None
 
     def matching(self, kind: str, value: str) -> np.ndarray:
-        """Give the numbers of the pages that `forget` would delete."""
+        """Return the numbers of the pages that `forget` would delete."""
         if kind not in FORGET_KINDS:
             raise ValueError(f"kind is {kind!r}; it has to be one of {', '.join(FORGET_KINDS)}.")
         page = models.pages
@@ -145,7 +145,7 @@ class Forgetting:
         return np.array(found, dtype=np.int64)
 
     def forget(self, kind: str, value: str, now: float) -> np.ndarray:
-        """Delete pages and all that is known of them, leave a tombstone, and return the pages' numbers.
+        """Delete pages with all their data, leave a tombstone, and return the pages' numbers.
 
         `kind` is "url", "pattern" (of whole URLs, with ``*`` for anything), "host" or "collection", which leaves no
         tombstone. In a running crawl drain the write-behind first, and take the pages out of the planner afterwards.
@@ -167,13 +167,13 @@ class Forgetting:
         return pages
 
     def delete(self, pages: np.ndarray) -> None:
-        """Delete pages and all that is known of them; they may come back."""
+        """Delete pages with all their data; they may come back."""
         self.pages.update(pages.tolist())
         for part in np.array_split(pages, 1 + pages.size // _SLICE):
             self._store.write_slice(partial(_delete_pages, key=self._store.key, pages=part))
 
     def take_back(self, kind: str, value: str) -> bool:
-        """Let what was forgotten come back when somebody names it again; say whether it was forgotten."""
+        """Delete a tombstone, so that its pages may be found again; return whether there was one."""
         value, stone = value.lower() if kind == "host" else value, models.tombstones
         gone = delete(stone).where(*self._store.own(stone), stone.c.kind == kind, stone.c.digest == digest(value))
         self._store.write(lambda connection: connection.execute(gone))
@@ -191,16 +191,16 @@ class Forgetting:
     def prune_templates(self, limit: int = 10_000) -> int:
         """Delete at most `limit` request templates that no page names any more; return how many.
 
-        Only the process that owns the collection may do this: it alone knows what it is about to write.
+        Only the process that owns the collection may do this: it alone knows which rows it will write next.
         """
         store = self._store
         with store.turn:
             self._templates = written = set[bytes]()
-        # Looking through all pages takes long, and must not keep others from writing.
+        # Searching all pages takes long, and must not keep others from writing.
         unused = [name for (name,) in store.rows(_unused_templates(store.key).limit(limit))]
 
         def delete_some(connection: Connection, some: list[bytes]) -> int:
-            # A page may have come to one of them meanwhile.
+            # Meanwhile a page may have begun to use one of them.
             return _delete_templates(connection, store.key, [name for name in some if name not in written])
 
         slices = (unused[start : start + _SLICE] for start in range(0, len(unused), _SLICE))
@@ -214,14 +214,14 @@ class Forgetting:
         store, template = self._store, models.request_templates
 
         def rewrite(connection: Connection) -> None:
-            if connection.dialect.name == "sqlite":  # struck-out data must not stay in the file
+            if connection.dialect.name == "sqlite":  # deleted credentials must not stay in the file
                 connection.exec_driver_sql("PRAGMA secure_delete=ON")
             rows = connection.execute(select(template.c.digest, template.c.data).where(*store.own(template)))
             for name, text in rows.all():
                 try:
                     data = other(json.loads(text))
                 except (ValueError, TypeError, AttributeError, IndexError, RecursionError):
-                    continue  # damaged; who reads it says so
+                    continue  # damaged; its reader reports that
                 if data is not None:
                     put(connection, template, [store.row(digest=name, data=to_json(data))])
 
@@ -240,7 +240,7 @@ class Forgetting:
 
 
 def _delete_pages(connection: Connection, key: Key, pages: np.ndarray) -> None:
-    """Delete pages and all that is known of them; no number that was given out comes twice."""
+    """Delete pages with all their data; no page gets the number of a deleted one."""
     table, n_changes = models.collections, changes.kept(connection, key)[1]
     given = {"pages_given": next_page(connection, key) - 1, "changes_given": n_changes}
     connection.execute(update(table).where(*own(table, key)).values(given))
@@ -249,7 +249,7 @@ def _delete_pages(connection: Connection, key: Key, pages: np.ndarray) -> None:
 
 
 def _unused_templates(key: Key) -> CompoundSelect[Any]:
-    """Ask for the request templates that no page names."""
+    """Return a query for the request templates that no page names."""
     template, page = models.request_templates, models.pages
     used = select(page.c.template).where(*own(page, key), page.c.template.is_not(None))
     return select(template.c.digest).where(*own(template, key)).except_(used)
@@ -261,7 +261,7 @@ def _delete_templates(connection: Connection, key: Key, digests: CompoundSelect[
 
 
 def _delete_collection(connection: Connection, key: Key) -> None:
-    """Delete what a collection holds besides its pages."""
+    """Delete all rows of a collection but its pages."""
     for table in models.metadata.sorted_tables:
         if table.name not in _KEPT:
             connection.execute(delete(table).where(*own(table, key)))

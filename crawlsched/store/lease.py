@@ -1,4 +1,4 @@
-"""The lease: one running process owns a collection, says so every few seconds, and notices the loss of it."""
+"""The lease: one running process owns a collection, renews its lease every few seconds, and notices its loss."""
 
 import os
 import socket
@@ -40,10 +40,10 @@ Key = tuple[int, int]
 #: Seconds without a heartbeat after which a lease counts as abandoned.
 STALE_AFTER = 30.0
 
-#: A transaction of a stopped process, or of one cut off from the server, keeps others out no longer than this.
+#: The longest time for which the transaction of a stopped or disconnected process can keep others out.
 NOT_LONG_IDLE = "SET LOCAL idle_in_transaction_session_timeout = '3s'"
 
-# The part of the previous owner's status that stays even if the new owner ends before its first heartbeat.
+# The part of the previous owner's status that is kept even if the new owner ends before its first heartbeat.
 _NOTES = ("last_sent_at", "paused_since")
 
 
@@ -71,10 +71,10 @@ class LeaseRow(NamedTuple):
         return self.member is not None or self.epoch > 0
 
     def is_held(self, now: float) -> bool:
-        """Say whether the owner is still running, as far as can be known.
+        """Whether the owner is still running, as far as can be known.
 
-        On this machine the state of the process decides, whatever clocks say. A stopped process, and one on another
-        machine, is judged by its heartbeats, compared with the clock that wrote them.
+        On this machine the state of the process decides, without any clock. If the process is stopped, or on another
+        machine, its last heartbeat decides, by the clock that wrote it.
         """
         if self.is_shared:
             return self.expires_at is not None and self.expires_at > now
@@ -97,7 +97,7 @@ class Lease:
     def __init__(
         self, database: Database, key: Key, token: str, notes: dict[str, Any] | None = None, *, is_shared: bool = False
     ) -> None:
-        #: What the previous owner's status has for the next: when it sent its last request, whether it pauses.
+        #: The previous owner's status for the next one: the time of its last request, and whether it pauses.
         self.notes = notes or {}
         self._database = database
         self.key = key
@@ -109,7 +109,7 @@ class Lease:
         """Become the one process that writes a collection, or raise `CollectionInUse`.
 
         A lease without a heartbeat for `STALE_AFTER` seconds is taken over if its process is elsewhere or stopped.
-        `now` is by default the clock of the database, which all share.
+        `now` is by default the time by the clock of the database, which all share.
         """
         try:
             with database.explained("written"), database.writing() as connection:
@@ -140,7 +140,7 @@ class Lease:
         return cls(database, key, mine["token"], kept)
 
     def heartbeat(self, now: float | None, status: dict[str, Any]) -> bool:
-        """Say that this process is alive, and its `status`; return False if another process took the lease over.
+        """Renew the lease, with this `status`; return False if another process took it over.
 
         A replaced file raises `DatabaseReplaced`. After another StoreError the next heartbeat may succeed.
         """
@@ -148,7 +148,7 @@ class Lease:
         return self._change(now, ["heartbeat_at"], status=to_json(status))
 
     def release(self, now: float | None = None) -> None:
-        """Give the collection or the shard back; who owned it last stays readable."""
+        """Give the collection or the shard back; its last owner stays in the row."""
         self._change(now, ["heartbeat_at", "released_at"], member=None)
 
     def _change(self, now: float | None, times: Sequence[str], **values: Any) -> bool:
@@ -159,9 +159,9 @@ class Lease:
 
 
 def lost(connection: Connection, stores: Collection["Access"]) -> set[Key]:
-    """Return which shards of a collection another process has taken; those that are ours stay so until the end.
+    """Return the shards that another process has taken; ours stay ours until the end of the transaction.
 
-    A collection of one process that another has taken is an error.
+    If another process has taken the collection of a single process, that is an error.
     """
     leases = {store.key: store.lease for store in stores if store.lease is not None}
     if not leases:
@@ -171,8 +171,8 @@ def lost(connection: Connection, stores: Collection["Access"]) -> set[Key]:
     table = models.leases
     wanted = select(table.c.shard, table.c.token).where(table.c.collection.in_({number for _, number in leases}))
     wanted = wanted.where(table.c.shard.in_([shard for shard, _ in leases])).order_by(table.c.shard)
-    # In the order in which a splitting locks them. It lets renewals, heartbeats and other savers pass, but no process
-    # that takes the row for itself.
+    # Rows are locked in the same order as by a splitting. The lock lets renewals, heartbeats and other writers pass,
+    # but no process that claims the row.
     rows = connection.execute(wanted.with_for_update(read=True, key_share=True))
     tokens = {row.shard: row.token for row in rows}
     taken = {key for key, lease in leases.items() if tokens.get(key[0]) != lease.token}
@@ -183,7 +183,7 @@ def lost(connection: Connection, stores: Collection["Access"]) -> set[Key]:
 
 
 def shards_of(connection: Connection, collection: int) -> int | None:
-    """Return how many shards a collection has; None: it is no shared one."""
+    """Return how many shards a collection has; None: it is not shared."""
     table = models.budgets
     found: int | None = connection.execute(
         select(table.c.n_shards).where(table.c.shard == -1, table.c.collection == collection)
@@ -206,7 +206,7 @@ def lease_row(connection: Connection, key: Key, *, lock: bool = False) -> LeaseR
 
 
 def require_idle(database: Database, connection: Connection, name: str | None = None) -> None:
-    """Raise `CollectionInUse` while somebody crawls a collection of a database; any, or the one of this name."""
+    """Raise `CollectionInUse` while a process crawls any collection of a database, or the one of this name."""
     table = models.collections
     only = [] if name is None else [table.c.name == name]
     wanted = select(table.c.shard, table.c.collection, table.c.name).where(*only)
@@ -233,7 +233,7 @@ def machine() -> str:
 def process_start(pid: int) -> str | None:
     """Return when a process of this machine started, in the kernel's ticks; None: there is none with that pid.
 
-    A pid is given out again after a while; its start tells the two apart. Where the kernel does not say, it is "".
+    A later process may get the same pid, but starts at another time. If the kernel does not tell, the result is "".
     """
     try:
         os.kill(pid, 0)
@@ -248,7 +248,7 @@ def process_start(pid: int) -> str | None:
 
 
 def _stat(pid: int) -> list[str]:
-    """Return what the kernel says of a process, beginning with its state; nothing if it does not."""
+    """Return the kernel's fields of a process, beginning with its state; an empty result if there are none."""
     try:
         # The name of the program, in brackets, may itself hold spaces and brackets.
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
@@ -257,19 +257,19 @@ def _stat(pid: int) -> list[str]:
 
 
 def process_has_ended(on: str, pid: int, started: str) -> bool:
-    """Say whether a process is known to have ended, which only its own machine (`machine`) can know."""
+    """Whether a process has certainly ended, which only its own machine (`machine`) can know."""
     now = process_start(pid) if on == machine() else started
-    # Where the kernel does not say when it started, or hides it, any process with the pid counts as this one.
+    # If the kernel does not tell when it started, or hides it, any process with the pid counts as this one.
     return now is None or ("" not in (now, started) and now != started)
 
 
 def is_stopped(pid: int) -> bool:
-    """Say whether a process of this machine is stopped (SIGSTOP, a debugger): it lives, and does nothing."""
+    """Whether a process of this machine is stopped (SIGSTOP, a debugger): it exists, but does not run."""
     return _stat(pid)[:1] in (["T"], ["t"])
 
 
 def me(spider: str) -> dict[str, Any]:
-    """Describe this process, for the rows in which it says that it owns something."""
+    """Describe this process, for rows that it owns."""
     return {
         "host": socket.gethostname(),
         "machine": machine(),
@@ -292,9 +292,9 @@ def _in_use(name: str, row: LeaseRow) -> str:
 
 
 class Access(Part):
-    """What reads and writes a collection, or one shard of it.
+    """Access to a collection, or to one shard of it.
 
-    Under a `lease` something is written only as long as the lease is this process's. Two threads of one process take
+    If there is a `lease`, rows are written only while it is this process's. Two threads of one process take
     turns to write (`turn`), instead of waiting for each other's locks in the database.
     """
 
@@ -309,14 +309,14 @@ class Access(Part):
         return {"shard": self.key[0], "collection": self.key[1], **values}
 
     def write(self, change: Callable[[Connection], T]) -> T:
-        """Change something, if this process still may; the error of a refused row is passed on as it is."""
+        """Write, if this process still holds the lease; the error of a refused row is passed on unchanged."""
         with self.turn, self.database.explained("written"), self.database.writing() as connection:
             if lost(connection, [self]):
                 raise self.taken_over()
             return change(connection)
 
     def taken_over(self) -> CollectionInUse:
-        """Return the error for a process that writes to another one's collection."""
+        """Return the error for a process whose collection another one has taken over."""
         shard = f"shard {self.key[0]} of the " if self.lease is not None and self.lease.is_shared else ""
         return CollectionInUse(
             f"The {shard}collection {self.name!r} was taken over by another process, and nothing more is written by "
@@ -324,7 +324,7 @@ class Access(Part):
         )
 
     def write_slice(self, change: Callable[[Connection], T]) -> T:
-        """Change one slice of many, then rest as long as it took: other writers need a turn."""
+        """Write one slice of many, then rest as long as it took: other writers need a turn."""
         began = time.monotonic()
         result = self.write(change)
         time.sleep(min(1.0, time.monotonic() - began))

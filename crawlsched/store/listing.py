@@ -1,4 +1,4 @@
-"""Listing: the rows of a collection as a person asks for them, by conditions and in an order."""
+"""Listing: rows of a collection by conditions and in an order."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -19,7 +19,7 @@ __all__ = ["OPERATORS", "TABLES", "Condition", "Kind", "listed"]
 Key = tuple[int | None, int]
 
 _COMPARISONS = {"=": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
-#: What a condition may compare by; ``~`` is a pattern in which ``*`` stands for anything.
+#: The operators of conditions; ``~`` is a pattern in which ``*`` stands for anything.
 OPERATORS = (*_COMPARISONS, "~", "!~")
 
 
@@ -38,7 +38,7 @@ class Condition(NamedTuple):
     value: float | str | None
 
 
-# What is no number and no text.
+# Columns that are neither number nor text.
 _OTHERS = {
     **dict.fromkeys(("first_seen", "crawled_at", "changed_at", "not_before", "time", "lastmod"), "time"),
     **dict.fromkeys(("polled_at", "next_poll_at", "rest_until", "robots_seen_at"), "time"),
@@ -57,12 +57,12 @@ def _kinds(table: Any, names: str) -> dict[str, Kind]:
 _page, _visit = models.pages, models.observations
 _OF_A_PAGE = _kinds(_page, "url")
 
-#: What can be listed: by table and name, in the order in which it is written.
+#: The columns that can be listed, by table and name, in the order of output.
 TABLES: dict[str, dict[str, Kind]] = {
     "pages": {
         **_kinds(_page, "url importance host state first_seen crawled_at changed_at n_crawls n_changes n_errors"),
         **_kinds(_page, "n_signals_total change_rate change_rate_low change_rate_high expected_freshness precision"),
-        **_kinds(_page, "recall not_before depth variant recipe etag last_modified moved_to"),
+        **_kinds(_page, "recall not_before depth recipe etag last_modified moved_to"),
         "state": Kind(case(dict(enumerate(STATE_NAMES)), value=_page.c.state), "state"),
         "undelivered": Kind(case((_page.c.pending_fingerprint.is_not(None), 1), else_=0), "truth"),
     },
@@ -91,7 +91,7 @@ def listed(
     order: tuple[str, bool] | None = None,
     limit: int | None = None,
 ) -> Iterator[tuple[Any, ...]]:
-    """Give rows that fulfil all conditions, one after the other; a shard of None in `key` stands for all shards.
+    """Yield rows that fulfil all conditions, one after the other; a shard of None in `key` stands for all shards.
 
     `order` is a column and whether the largest comes first; rows without a value come last.
     """
@@ -128,7 +128,7 @@ def listed(
 def _clause(column: ColumnElement[Any], condition: Condition) -> ColumnElement[bool]:
     _, operator, value = condition
     if operator in ("~", "!~"):
-        # LIKE narrows the rows down. Databases differ in which cases of letters it tells apart, so that is checked
+        # LIKE narrows the rows down. It distinguishes upper and lower case in some databases only, so case is checked
         # afterwards.
         parts = [re.sub(r"([%_\\])", r"\\\1", part) for part in str(value).split("*")]
         like = column.like("%".join(parts), escape="\\")

@@ -21,11 +21,11 @@ logger = logging.getLogger("crawlsched.store")
 
 Arrays = dict[str, np.ndarray]
 
-#: Rows per call of the driver: few enough that they are gone before the garbage collector looks for cycles in them.
+#: Rows per call of the driver: so few that they are freed before the garbage collector searches them for cycles.
 _FETCH = 500
 _NUMBERS = (*models.LOADED_COLUMNS, "depth", "part")
 
-# What is no float, and no column of `Pages`.
+# Columns that are no floats, and not in `Pages`.
 _TYPES: dict[str, str] = {**Pages.types, "page": "i8", "depth": "i4"}
 _LARGEST_TIME = 1e12
 _STATE = "estimator_state"
@@ -34,8 +34,8 @@ _STATE = "estimator_state"
 def page_blocks(
     connection: Connection, wanted: Select[Any], block: int, host_number: Callable[[str], int] | None, n_rates: int
 ) -> Iterator[Arrays]:
-    """Give the pages that are `wanted` in blocks, as `Store.load` does; what cannot be read is left out."""
-    # As names, where nobody gives numbers.
+    """Yield the pages that are `wanted` in blocks, as `Store.load` does; unreadable pages are left out."""
+    # Hosts are names unless the caller numbers them.
     number = cache(lambda host: (host_number or str)(host if isinstance(host, str) else host.decode()))
     with connection.execution_options(stream_results=True).execute(wanted) as result:
         names, size = list(result.keys()), min(block, _FETCH)
@@ -46,7 +46,7 @@ def page_blocks(
 
 
 def _rows(result: CursorResult[Any], size: int) -> Iterator[Sequence[Any]]:
-    """Give rows as the driver does: to make each an object of SQLAlchemy's takes a fifth of the time."""
+    """Yield rows as the driver does: making them objects of SQLAlchemy would take a fifth of the time."""
     rows, cursor = result.fetchmany(1), result.cursor  # SQLAlchemy has fetched one by itself
     while rows and cursor is not None:
         yield rows
@@ -73,9 +73,9 @@ def _joined(parts: Sequence[Arrays]) -> Arrays:
 def wanted_pages(
     key: tuple[int, int], grid: str, n_rates: int, fingerprinter: str | None, estimator: str, is_sqlite: bool
 ) -> Select[Any]:
-    """Ask for all pages, in their order; for what one grid and estimator knew, and whose fingerprints others made."""
+    """Return a query for all pages in order, with rows of one grid and estimator, and marks of foreign fingerprints."""
     table = models.pages
-    # SQLite decodes texts one by one, which is done once for each host instead.
+    # SQLite decodes texts one by one. So hosts are read as bytes, and each is decoded once.
     text = case((func.typeof(table.c.host) == "text", cast(table.c.host, LargeBinary))).label("host")
     host = text if is_sqlite else table.c.host
     is_usable = and_(table.c.grid == grid, func.length(table.c.log_likelihood) == 2 * n_rates)
@@ -129,7 +129,7 @@ def sound_pages(block: Arrays) -> Arrays:
     for name in ("true_signals", "false_signals"):
         sound &= np.isfinite(block[name]) & (block[name] >= 0.0)
     for name in ("crawled_at", "not_before", "signalled_since", "first_seen", "changed_at"):
-        # "Never" is nan, or, for a crawl, before all time.
+        # "Never" is nan, or, for the last crawl, minus infinity.
         sound &= ~(block[name] > _LARGEST_TIME) & ~((block[name] < -_LARGEST_TIME) & (block[name] != -np.inf))
     block["source"] = np.where(block["source"] < END_OF_SOURCES, block["source"], -1)
     if sound.all():

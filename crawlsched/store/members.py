@@ -1,7 +1,7 @@
 """Members: the rows by which several processes share one collection and one rate; PostgreSQL only.
 
-`crawlsched.sharing` has the rules. Here they meet the database: one row in ``budgets``, which all renewals lock in turn
-for one call of a function in the server.
+`crawlsched.sharing` has the rules, and this module applies them in the database. Each renewal calls a function in the
+server, which locks one row in ``budgets``; so renewals run one after the other.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
     "new_token",
 ]
 
-# How long the rows of a member that never came back are kept, for `crawlsched status`.
+# How long the rows of a dead member are kept, for `crawlsched status`.
 _KEPT_FOR = timedelta(hours=1).total_seconds()
 _EMPTY_LEASE: dict[str, Any] = {
     **{"token": "", "host": "", "machine": "", "pid": 0, "process_started": "", "spider": ""},
@@ -48,7 +48,7 @@ _RENEW = text(
     " CAST(:claims AS integer[]), CAST(:lease AS double precision), CAST(:about AS json), :status,"
     " CAST(:at AS double precision), CAST(:started_at AS double precision))"
 )
-# For each shard by itself, so that a shard whose owner reads nothing does not block the others.
+# Each shard has its own limit, so that a shard whose owner reads nothing does not block the others.
 _WAITING = text(
     "SELECT i.shard, i.sender, i.number, i.kind, i.data, i.created_at"
     " FROM unnest(CAST(:shards AS integer[])) AS s(shard), LATERAL"
@@ -106,7 +106,7 @@ class Seen(NamedTuple):
     pass_since: float | None = None
 
     def is_alive(self, member: str | None) -> bool:
-        """Say whether a member's lease is valid."""
+        """Whether a member's lease is valid."""
         return member in self.members and self.members[member].expires_at > self.now
 
 
@@ -139,7 +139,7 @@ class SharedCollection(Part):
     def _make(database: Database, name: str, n_shards: int, rate: float) -> tuple[int, int]:
         with database.explained("written"), database.writing() as connection:
             connection.exec_driver_sql(NOT_LONG_IDLE)
-            connection.execute(select(func.pg_advisory_xact_lock(ADVISORY_LOCK + 1)))  # two processes make it at once
+            connection.execute(select(func.pg_advisory_xact_lock(ADVISORY_LOCK + 1)))  # two may make it at once
             if (found := _find(connection, database, name)) is not None:
                 return found
             highest = connection.execute(select(func.max(models.collections.c.collection))).scalar()
@@ -163,11 +163,11 @@ class SharedCollection(Part):
             yield connection
 
     def store(self, shard: int) -> Store:
-        """Return the store of a shard, on the connections that all shards of this process have in common."""
+        """Return the store of a shard, on the connections that all shards of this process share."""
         return Store(self.database, self.name, (shard, self.number))
 
     def look(self) -> Seen:
-        """Read who is there and what each shard wants, without a lock: these are hints, and `renew` keeps the sum."""
+        """Read members and shards without a lock: these are hints; only `renew` bounds the sum of the rates."""
         with self.database.reading() as connection:
             now = self.database.clock(connection)
             budgets, members, leases = models.budgets, models.members, models.leases
@@ -201,7 +201,7 @@ class SharedCollection(Part):
         at: float | None = None,
         started_at: float | None = None,
     ) -> Answer | None:
-        """Renew a member's grant, by the server's clock; None: a later renewal of the same member has overtaken it."""
+        """Renew a member's grant, by the server's clock; None: a later renewal of the same member came first."""
         row = self._at_once(
             _RENEW,
             **{**vars(said), "claims": list(said.claims), "collection": self.number},
@@ -211,7 +211,7 @@ class SharedCollection(Part):
         return None if row is None else Answer(row.answer, dict(zip(row.shards, row.epochs, strict=True)), row.paused)
 
     def leave(self, member: str) -> None:
-        """End a member that sends nothing any more: its rate and its shards are free at once."""
+        """End a member that no longer sends: its rate and its shards are free at once."""
         members, leases = models.members, models.leases
         with self._writing() as connection:
             now = self.database.clock(connection)
@@ -225,8 +225,8 @@ class SharedCollection(Part):
     def end_sessions(self, member: str) -> int:
         """End the connections of a member whose lease is over; return how many there were.
 
-        A process that is stopped while it sends rows keeps its transaction and locks as long as its machine answers: no
-        time-out of the server ends that before PostgreSQL 17.
+        If a process is stopped while it sends rows, its transaction keeps its locks as long as its machine answers.
+        Before PostgreSQL 17 no time-out of the server ends that.
         """
         ended = text("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = :name")
         return int(self._at_once(ended, name=application_of(member))[0])
@@ -236,13 +236,13 @@ class SharedCollection(Part):
         return Lease(self.database, (shard, self.number), f"{member}:{epoch}", is_shared=True)
 
     def publish(self, shard: int, token: str, *, n_pages: int, ready: bool = True) -> None:
-        """Say whether a shard is loaded, and how large it is."""
+        """Write whether a shard is loaded, and how large it is."""
         table = models.leases
         this = *own(table, (shard, self.number)), table.c.token == token
         self._at_once(update(table).where(*this).values(ready=int(ready), n_pages=n_pages))
 
     def beat(self, said: Sequence[tuple[int, str, int, Mapping[str, Any]]]) -> None:
-        """Write down the sizes of shards, with the tokens of their leases, and notes for the next owners."""
+        """Write the sizes of shards, with the tokens of their leases, and notes for the next owners."""
         if not said:
             return
         with self._writing() as connection:
@@ -254,7 +254,7 @@ class SharedCollection(Part):
             put(connection, models.leases, rows, "update")
 
     def hand_over(self, rows: Sequence[Outgoing]) -> None:
-        """Leave rows for shards, whoever owns them; what a visit has found goes with its batch instead."""
+        """Leave rows for shards, whoever owns them; findings of a visit go with its batch instead."""
         if not rows:
             return
         made = [{"collection": self.number, **row._asdict(), "data": to_json(row.data)} for row in rows]
@@ -262,33 +262,33 @@ class SharedCollection(Part):
             put(connection, models.inbox, made, "insert")
 
     def received(self, shards: Sequence[int], limit: int) -> list[Outgoing]:
-        """Read what waits for some shards, at most `limit` of each, oldest first; it is deleted by `Batch.received`."""
+        """Read the inbox of some shards, at most `limit` rows of each, oldest first; `Batch.received` deletes them."""
         rows = self.rows(_WAITING, collection=self.number, shards=list(shards), limit=limit)
         return [Outgoing(*row)._replace(data=json_like(row.data, {}, "what was handed over")) for row in rows]
 
     def waits(self, limit: int) -> bool:
-        """Say whether more than a number of rows wait for shards that are loaded, and so take them in."""
+        """Whether more than a number of rows wait in the inboxes of loaded shards, which can read them."""
         return bool(self.rows(_MANY_WAIT, collection=self.number, limit=limit + 1)[0][0] > limit)
 
     def commanded(self, shards: Sequence[int]) -> list[int]:
-        """Return those of some shards for which the command line has left a command."""
+        """Return the shards among these for which the command line has left a command."""
         table = models.commands
         wanted = select(table.c.shard).where(table.c.collection == self.number, table.c.done_at.is_(None)).distinct()
         return [shard for (shard,) in self.rows(wanted.where(among(table.c.shard, shards)))]
 
     def waiting(self) -> dict[int, tuple[int, float]]:
-        """Count what waits for each shard, and give when the oldest of it was handed over."""
+        """Count the rows that wait for each shard, and give the time of the oldest."""
         table = models.inbox
         counted = select(table.c.shard, func.count(), func.min(table.c.created_at))
         rows = self.rows(counted.where(table.c.collection == self.number).group_by(table.c.shard))
         return {shard: (n, oldest) for shard, n, oldest in rows}
 
     def set_rate(self, rate: float) -> None:
-        """Set the rate of all members together, who follow within some seconds."""
+        """Set the rate of all members together; they follow within some seconds."""
         self._at_once(update(models.budgets).where(*self.own(models.budgets)).values(rate=rate))
 
     def pause(self, *, paused: bool) -> float | None:
-        """Let all members pause or go on; give since when they pause, by the database's clock."""
+        """Let all members pause or go on; return the start of the pause, by the database's clock."""
         budgets = models.budgets
         since = func.coalesce(budgets.c.paused_since, extract("epoch", func.clock_timestamp()))
         change = update(budgets).where(*self.own(budgets)).values(paused_since=since if paused else None)
@@ -296,7 +296,7 @@ class SharedCollection(Part):
         return paused_since
 
     def join_pass(self) -> float:
-        """Take part in the pass that is under way, or begin one; give when it began, by the database's clock."""
+        """Take part in the present pass, or begin one; return its start, by the database's clock."""
         budgets, members = models.budgets, models.members
         of_all = self.own(budgets)
         with self._writing() as connection:
@@ -305,32 +305,32 @@ class SharedCollection(Part):
             ).scalar_one()
             now = self.database.clock(connection)
             last = select(func.max(members.c.expires_at)).where(members.c.collection == self.number)
-            # A pass that has just begun has no member yet; one that all have left for a while is over.
+            # A pass that has just begun has no member yet. A pass is over if it has had no member for a while.
             if since is None or now > max(since, connection.execute(last).scalar() or since) + LEASE:
                 since = now
                 connection.execute(update(budgets).where(*of_all).values(pass_since=since))
         return since
 
     def end_pass(self, since: float) -> None:
-        """End the pass that began then; all who take part notice it."""
+        """End the pass that began at this time; all its members notice it."""
         budgets = models.budgets
         this = *self.own(budgets), budgets.c.pass_since == since
         self._at_once(update(budgets).where(*this).values(pass_since=None))
 
 
 def add_leases(connection: Connection, number: int, n_pages: Sequence[int]) -> None:
-    """Make the rows by which shards with this number of pages are owned, by nobody yet."""
+    """Make the lease rows of shards with these numbers of pages; they have no owner yet."""
     rows = [{"shard": n, "collection": number, "n_pages": pages, **_EMPTY_LEASE} for n, pages in enumerate(n_pages)]
     connection.execute(insert(models.leases), rows)
 
 
 def new_token() -> str:
-    """Make the token of a member: at its start and never stored, so that a copied machine has another one."""
+    """Make the token of a member. It is never stored on disk, so that a copied machine makes another one."""
     return uuid.uuid4().hex
 
 
 def application_of(member: str) -> str:
-    """Name the connections of a member."""
+    """Return the application name of a member's connections."""
     return f"crawlsched {member}"
 
 

@@ -1,8 +1,8 @@
-"""The tables: everything crawlsched knows, as SQLAlchemy Core tables.
+"""The tables, as SQLAlchemy Core tables.
 
 Every primary key and unique constraint contains ``shard`` and ``collection`` (a small number from the table
 ``collections``). So several spiders, or several processes, share one database without seeing each other's rows. Times
-are POSIX seconds (UTC). Whatever has a structure of its own is JSON text; nothing is pickled.
+are POSIX seconds (UTC). Structured values are JSON text; nothing is pickled.
 The same tables serve SQLite and PostgreSQL.
 """
 
@@ -62,7 +62,7 @@ READABLE_COLUMNS = (
     "recall",
 )
 
-#: What is left of a page's earlier contents; they have a table of their own, because pages are written at every visit.
+#: Digests and sketches of a page's earlier contents; a table of their own keeps them out of each visit's write.
 TRACE_COLUMNS = ("history", "text_sketch", "block_sketch")
 
 #: The figures of a row of `samples`. Counts are of the `seconds` before its time; other figures are of that moment.
@@ -93,7 +93,7 @@ collections = _table(
     "collections",
     {},
     Column("name", Text, nullable=False),
-    # The largest page number and the largest change number ever given out, kept when rows are deleted; and the largest
+    # The largest page number and the largest change number ever used, which deleting does not lower; and the largest
     # number of a change that was deleted for its age.
     Column("pages_given", BigInteger),
     Column("changes_given", BigInteger),
@@ -107,11 +107,11 @@ def _state(name: str, kind: Any, **options: Any) -> Column[Any]:
     return Column(name, kind, info={"is_state": True}, **options)
 
 
-# All that is known of a page, without long or seldom written parts: read when a crawl begins, written at each visit.
+# The data of a page, without long or seldom written parts: read when a crawl begins, written at each visit.
 pages = _table(
     "pages",
     {"page": BigInteger},
-    # Given once, by the owner of the shard; which row of its arrays a page has is its own affair.
+    # The owner of the shard gives this number once. The page's row in the owner's arrays has another number.
     _state("state", SmallInteger, nullable=False),
     _state("importance", Float(53), nullable=False),
     _state("crawled_at", Float(53)),  # NULL: never
@@ -125,7 +125,7 @@ pages = _table(
     _state("n_signals_total", BigInteger, nullable=False),
     _state("signalled_since", Float(53)),  # NULL: no source ever named the page
     _state("source", Integer, nullable=False),  # -1: none
-    Column("grid", Text),  # which rates the columns of log_likelihood belong to
+    Column("grid", Text),  # the grid of rates of log_likelihood
     Column("log_likelihood", LargeBinary),
     Column("depth", Integer, nullable=False),
     Column("host", Text, nullable=False),
@@ -145,38 +145,35 @@ pages = _table(
     # How many announcements visits found true and false: `crawlsched.planner.evidence.announcements`.
     _state("true_signals", Float(53), nullable=False, server_default=text("0")),
     _state("false_signals", Float(53), nullable=False, server_default=text("0")),
-    # A digest of the request in `template`, so that most requests for the page need not be compared with it; 0: not
-    # known.
+    # A digest of the request in `template`, by which most requests for the page are compared; 0: not known.
     _state("request_digest", BigInteger, nullable=False, server_default=text("0")),
     _state("marks", Integer, nullable=False, server_default=text("0")),  # `crawlsched.pages.marks`
-    Column("variant", Text),  # its name among the pages of its URL; NULL: the URL alone names it
-    # 1: a request, a file or a sitemap gave the importance, and CRAWLSCHED_IMPORTANCE is not called.
+    # 1: a request, a file or a sitemap stated the importance, so CRAWLSCHED_IMPORTANCE is not called.
     Column("importance_stated", SmallInteger, nullable=False, server_default=text("0")),
-    # What was known when the row was last written: changes per second, with the bounds of a 90 % interval; the
-    # probability that the copy is fresh; and of the page's first source, NULL where nothing announces it.
+    # Estimates when the row was last written: changes per second with a 90 % interval; the probability that the copy
+    # is fresh; precision and recall of the page's first source, NULL without a source.
     *[Column(name, Float(53)) for name in READABLE_COLUMNS],
     # The estimator of CRAWLSCHED_ESTIMATOR and its row; NULL for the posterior, whose row is log_likelihood.
     Column("estimator", Text),
     Column("estimator_state", LargeBinary),
-    # Beside the primary key nothing begins with shard and collection: on a table that was not yet analysed PostgreSQL
-    # takes any such index to find one page, and reads the whole collection through it.
+    # No other index may begin with shard and collection. On a table that was not yet analysed, PostgreSQL would use it
+    # to find one page, and read the whole collection.
     UniqueConstraint("request_fingerprint", "shard", "collection"),
     CheckConstraint(f"length(request_fingerprint) = {FINGERPRINT_SIZE}", name="request_fingerprint_size"),
     Index(None, "url_digest", "shard", "collection"),
 )
-#: What the planner knows of each page, in the order in which it is written.
+#: The planner's columns of each page, in the order in which they are written.
 STATE_COLUMNS = tuple(column.name for column in pages.columns if column.info)
 
-#: What `Store.load` gives of each page.
+#: The columns of each page that `Store.load` gives.
 LOADED_COLUMNS = (*STATE_COLUMNS, "first_seen", "changed_at")
 
-# In PostgreSQL the migration leaves out the same rows. If this stood here, too, each command would load PostgreSQL's
-# module.
-for _name, _column in (("undelivered", "pending_fingerprint"), ("variants", "variant")):
-    _key = (pages.c[name] for name in ("shard", "collection", "page"))
-    Index(f"ix_pages_{_name}", *_key, sqlite_where=text(f"{_column} IS NOT NULL"))
+# In PostgreSQL the migration leaves out the same rows. It is not repeated here, or each command would load
+# PostgreSQL's module.
+_key = (pages.c[name] for name in ("shard", "collection", "page"))
+Index("ix_pages_undelivered", *_key, sqlite_where=text("pending_fingerprint IS NOT NULL"))
 
-# What is left of a page's earlier contents, by which a content that comes back is known again.
+# Digests and sketches of a page's earlier contents, by which a content that comes back is recognised.
 page_traces = _table(
     "page_traces",
     {"page": BigInteger},
@@ -199,25 +196,25 @@ page_texts = _table(
 #: The beginning of sites' names in the table of the templates' noise masks; no template's name begins so.
 SITE = "//"
 
-# What was learned of a template's pages or of a site: what is noise there, and what its pages share.
+# The noise of a template's pages, and the texts that a site's pages share.
 noise_masks = _table(
     "noise_masks",
     {"template": Text},
     Column("data", Text, nullable=False),  # JSON
 )
 
-# What a page's request has beside its URL: callback, headers, cookies; many pages have the same.
+# A page's request without its URL: callback, headers, cookies; many pages have the same.
 request_templates = _table(
     "request_templates",
     {"digest": LargeBinary},
     Column("data", Text, nullable=False),  # JSON
 )
 
-# A visit, what it taught, and how it ended.
+# A visit, its evidence, and its outcome.
 observations = _table(
     "observations",
     {"id": BigInteger},
-    # Given out by the owning process, so that a batch written twice counts once.
+    # The owning process chooses the id, so that a batch written twice counts once.
     Column("page", BigInteger, nullable=False),
     Column("time", Float(53), nullable=False),
     Column("elapsed", Float(53)),  # NULL: the first crawl
@@ -232,11 +229,11 @@ observations = _table(
     Column("similarity", Float(53)),  # of its text to the one before
     Column("time_since_modified", Float(53)),  # seconds, by an honest Last-Modified; NULL: not known
     Index(None, "shard", "collection", "time"),
-    Index(None, "page", "shard", "collection", "time"),  # with the time, or "the newest of a page" reads them all
+    Index(None, "page", "shard", "collection", "time"),  # its time: the newest is found at once
     sqlite_with_rowid=False,
 )
 
-# The last statement of a source about a page's modification.
+# The last date that a source stated for a page.
 announcements = _table(
     "announcements",
     {"page": BigInteger, "source": Integer},
@@ -245,17 +242,17 @@ announcements = _table(
     sqlite_with_rowid=False,
 )
 
-# What the sources of a page have announced, where it has several. Rows of the first source have only how often and when
-# it announced something; its other numbers are those of `pages`.
+# The announcements of a page's sources, if it has several. The row of its first source has only how often and when that
+# source announced; its other numbers stand in `pages`.
 further_sources = _table(
     "further_sources",
     {"page": BigInteger, "source": Integer},
     Column("n_signals", Integer, nullable=False),  # since the last crawl
     Column("n_signals_total", BigInteger, nullable=False),
     Column("signalled_since", Float(53), nullable=False),
-    Column("n_heard", BigInteger, nullable=False),  # also what counted for another source
+    Column("n_heard", BigInteger, nullable=False),  # also announcements that counted for another source
     Column("signalled_at", Float(53)),  # NULL: never
-    # How many announcements visits found true and false; of the page's first source `pages` has them.
+    # How many announcements visits found true and false; for the page's first source they stand in `pages`.
     Column("true_signals", Float(53), nullable=False, server_default=text("0")),
     Column("false_signals", Float(53), nullable=False, server_default=text("0")),
     sqlite_with_rowid=False,
@@ -278,11 +275,11 @@ sources = _table(
     Column("problems", Text, nullable=False),  # JSON
     Column("quality", Text, nullable=False),  # JSON
     Column("hosts", Text),  # JSON: hosts whose robots.txt name it; NULL: none but its own
-    Column("listed_lastmod", Float(53)),  # what the index above it states
-    Column("read_lastmod", Float(53)),  # what that was when this source was last read
+    Column("listed_lastmod", Float(53)),  # the date in the index above it
+    Column("read_lastmod", Float(53)),  # that date when this source was last read
 )
 
-# What a host asked for, and counts of what happened there.
+# The rest and delay that a host asked for, and counts of events there.
 hosts = _table(
     "hosts",
     {"host": Text},
@@ -305,9 +302,9 @@ def _process() -> list[Column[Any]]:
     """Make the columns that describe a process."""
     return [
         Column("host", Text, nullable=False),
-        Column("machine", Text, nullable=False),  # whether a pid may be asked after
+        Column("machine", Text, nullable=False),  # a pid can only be looked up on the same machine
         Column("pid", BigInteger, nullable=False),
-        Column("process_started", Text, nullable=False),  # to know a process from a later one with its pid
+        Column("process_started", Text, nullable=False),  # distinguishes the process from a later one with its pid
         Column("spider", Text, nullable=False),
     ]
 
@@ -323,8 +320,8 @@ leases = _table(
     Column("released_at", Float(53)),
     Column("status", Text, nullable=False),  # JSON
     # Of a shard that several processes share. The token is then that of the member, a colon, and the epoch.
-    Column("member", Text),  # who owns it as long as its row in `members` has not expired; NULL: nobody
-    Column("epoch", BigInteger, nullable=False, server_default=text("0")),  # higher with each owner
+    Column("member", Text),  # the owner, until its row in `members` expires; NULL: none
+    Column("epoch", BigInteger, nullable=False, server_default=text("0")),  # grows with each owner
     Column("ready", SmallInteger, nullable=False, server_default=text("0")),  # 0: its owner is still loading it
     Column("n_pages", BigInteger, nullable=False, server_default=text("0")),
 )
@@ -338,7 +335,7 @@ budgets = _table(
     Column("renewed_at", Float(53)),  # NULL: no member has joined yet
     Column("hold_until", Float(53)),  # until then no grant rises, and no member claims a shard
     Column("paused_since", Float(53)),
-    Column("pass_since", Float(53)),  # when the pass that is under way began; NULL: there is none
+    Column("pass_since", Float(53)),  # the start of the present pass; NULL: there is none
 )
 
 # The processes that share a collection, with -1 for the shard.
@@ -346,24 +343,24 @@ members = _table(
     "members",
     {"token": Text},
     Column("number", BigInteger, nullable=False),  # of its last renewal
-    Column("granted", Float(53), nullable=False),  # requests per second that it may send until it expires
+    Column("granted", Float(53), nullable=False),  # requests per second that it may send until its row expires
     Column("expires_at", Float(53), nullable=False),
     *_process(),
     Column("version", Text, nullable=False),
     Column("status", Text, nullable=False),  # JSON
 )
 
-# What processes have found for other processes' shards; the owner deletes a row when it writes the result.
+# Findings of processes for shards of other processes; the owner deletes a row when it writes the result.
 inbox = _table(
     "inbox",
-    # The token of a member, and a number that it counts up, so that a row it writes twice is kept once.
+    # The token of a member, and a number that it counts up, so that a row written twice is kept once.
     {"sender": Text, "number": BigInteger},
     Column("kind", Text, nullable=False),
     Column("data", Text, nullable=False),  # JSON
     Column("created_at", Float(53), nullable=False),
 )
 
-# What was forgotten on purpose and does not come back by itself.
+# URLs, patterns and hosts that were forgotten on purpose, and do not come back by themselves.
 tombstones = _table(
     "tombstones",
     {"kind": Text, "digest": LargeBinary},  # url, pattern or host
@@ -371,7 +368,7 @@ tombstones = _table(
     Column("created_at", Float(53), nullable=False),
 )
 
-# What the command line asks of a running crawl, and the answer.
+# Commands of the command line to a running crawl, and their results.
 commands = _table(
     "commands",
     {"id": BigInteger},
@@ -383,21 +380,21 @@ commands = _table(
     Index(None, "shard", "collection", "done_at"),
 )
 
-# Every change that has been through the spider's callback and pipelines, written together with the page's fingerprint:
-# a delivery that a crash undoes is not in it, and comes again. Pages that vanish, fail or come back enter with their
-# state.
+# Every change that the spider's callback and pipelines have finished with, written together with the page's
+# fingerprint: if a crash undoes a delivery, its row is missing too, and the delivery is repeated. Rows for pages that
+# vanish, fail or come back are written together with the page's state.
 changes = _table(
     "changes",
-    {"id": BigInteger},  # given out by the owning process, in their order
+    {"id": BigInteger},  # chosen by the owning process, in their order
     Column("page", BigInteger, nullable=False),
-    Column("time", Float(53), nullable=False),  # of the delivery; of what is not delivered, of the visit
+    Column("time", Float(53), nullable=False),  # of the delivery; without one, of the visit
     Column("kind", SmallInteger, nullable=False),  # of KINDS
     Column("observation", BigInteger),  # the visit that found it
     Index(None, "page", "shard", "collection"),
     sqlite_with_rowid=False,
 )
 
-# How far somebody has read `changes`: the webhook.
+# How far the webhook has read `changes`.
 followers = _table(
     "followers",
     {"name": Text},

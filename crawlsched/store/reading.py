@@ -40,24 +40,24 @@ T = TypeVar("T")
 
 
 class Part:
-    """A collection, or one shard of it, in a database: what everything shares that reads it."""
+    """A collection, or one shard of it, in a database, with queries that all readers share."""
 
     def __init__(self, database: Database, key: Key) -> None:
         self.database = database
         self.key = key
 
     def own(self, table: Any) -> tuple[Any, Any]:
-        """Make the conditions that keep a question to this collection."""
+        """Make the conditions that restrict a query to this collection."""
         return own(table, self.key)
 
     def rows(self, wanted: Executable, **values: Any) -> list[Any]:
-        """Read rows, with the values of the parameters."""
+        """Run a query with these parameters, and return its rows."""
         with self.database.reading() as connection:
             return list(connection.execute(wanted, values))
 
 
 class Reader(Part):
-    """Asks one collection, or one shard of it; a failure is a `StoreError` of one sentence."""
+    """Read from one collection, or one shard of it; a failure is a `StoreError` of one sentence."""
 
     def _ask(self, question: Callable[[Connection, Key], T]) -> T:
         with self.database.reading() as connection:
@@ -72,9 +72,9 @@ class Reader(Part):
         return int(self.rows(select(of).select_from(table).where(*self.own(table)))[0][0])
 
     def facts(self, pages: Sequence[int] | np.ndarray) -> list[PageFacts | None]:
-        """Return what is needed to request pages, in the order asked; None for a page that is not there.
+        """Return the data by which pages are requested, in the order asked; None for a page that does not exist.
 
-        `WriteBehind.facts` adds what is not written yet.
+        `Collection.facts` adds data that are not written yet.
         """
         shard, collection = self.key
         rows = self.rows(_FACTS_WANTED, shard=shard, collection=collection, pages=json_list(pages))
@@ -82,27 +82,27 @@ class Reader(Part):
         return [found.get(int(number)) for number in pages]
 
     def urls(self, pages: Sequence[int] | np.ndarray) -> dict[int, str]:
-        """Give the URLs of pages by their numbers."""
+        """Return the URLs of pages by their numbers."""
         page = models.pages
         rows = self.rows(select(page.c.page, page.c.url).where(*self.own(page), among(page.c.page, pages)))
         # A damaged URL is shown as well as possible: `facts` says that its row is damaged.
         return {number: url.decode("utf-8", "replace") if isinstance(url, bytes) else url for number, url in rows}
 
     def noise_mask(self, template: str) -> Any:
-        """Give the noise mask of a template, or what is known of a site, as data; None if there is none."""
+        """Return the noise mask of a template, or the common parts of a site, as data; None if there are none."""
         table = models.noise_masks
         rows = self.rows(select(table.c.data).where(*self.own(table), table.c.template == template))
         return json_like(rows[0].data, {}, f"the template {template}") or None if rows else None
 
     def learned(self) -> list[str]:
-        """Give the templates that have a noise mask, and the sites (`models.SITE`) whose common parts are known."""
+        """Return the templates that have a noise mask, and the sites (`models.SITE`) whose common parts are known."""
         table = models.noise_masks
         return [name for (name,) in self.rows(select(table.c.template).where(*self.own(table)))]
 
     def pages_to_weigh(
         self, after: int, limit: int, *, stated: bool = False
     ) -> list[tuple[int, str, dict[str, Any], bool]]:
-        """Give number, URL, request meta, and whether their importance is stated, of the next pages in their order.
+        """Return number, URL, request meta, and whether the importance is stated, for the next pages in their order.
 
         Pages whose importance was stated are left out unless `stated`.
         """
@@ -120,7 +120,7 @@ class Reader(Part):
         ]
 
     def text_of(self, page: int) -> KeptText | None:
-        """Give the text that is kept of a page; None if none is."""
+        """Return the text that is kept of a page; None if none is."""
         table = models.page_texts
         columns = [table.c[name] for name in KeptText._fields]
         rows = self.rows(select(*columns).where(*self.own(table), table.c.page == page))
@@ -131,7 +131,7 @@ class Reader(Part):
         return self._number(func.coalesce(func.sum(size_of_texts()), 0), models.page_texts)
 
     def find(self, what: str | bytes) -> int | None:
-        """Give the page with a URL (the first added, if there are several) or with a request fingerprint."""
+        """Return the page with a URL (the first added, if there are several) or with a request fingerprint."""
         if isinstance(what, str):
             return min(self.pages_of(what), default=None)
         page = models.pages
@@ -139,20 +139,14 @@ class Reader(Part):
         return rows[0].page if rows else None
 
     def pages_of(self, url: str) -> list[int]:
-        """Give all pages with a URL, exactly as stored."""
+        """Return all pages with a URL, exactly as stored."""
         page = models.pages
         wanted = select(page.c.page).where(*self.own(page), page.c.url_digest == url_digest(url), page.c.url == url)
-        # Not sorted in SQL: SQLite would then go through all pages in their order, until one fits.
+        # Not sorted in SQL, since SQLite would then read all pages in their order, until one fits.
         return sorted(number for (number,) in self.rows(wanted))
 
-    def variants(self) -> list[tuple[int, str]]:
-        """Give page and URL of every page whose URL has several pages, in the order of their numbers."""
-        page = models.pages
-        wanted = select(page.c.page, page.c.url).where(*self.own(page), page.c.variant.is_not(None))
-        return [(number, url) for number, url in self.rows(wanted.order_by(page.c.page))]
-
     def undelivered(self) -> list[int]:
-        """Give the pages whose last change is not yet delivered to the spider."""
+        """Return the pages whose last change is not yet delivered to the spider."""
         page = models.pages
         wanted = select(page.c.page).where(*self.own(page), page.c.pending_fingerprint.is_not(None))
         return [number for (number,) in self.rows(wanted.order_by(page.c.page))]
@@ -160,7 +154,7 @@ class Reader(Part):
     def announcements_for(
         self, pages: Sequence[int] | np.ndarray, source: int
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Give what a source last announced of pages: known, lastmod, n, each in the order of `pages`."""
+        """Return a source's last announcement of each page: known, lastmod, n, each in the order of `pages`."""
         table = models.announcements
         wanted = select(table.c.page, table.c.lastmod, table.c.n).where(*self.own(table), table.c.source == source)
         found = {page: (True, lastmod, n) for page, lastmod, n in self.rows(wanted.where(among(table.c.page, pages)))}
@@ -169,7 +163,7 @@ class Reader(Part):
         return known, lastmod, n
 
     def signal_observations(self, since: float, limit: int = 200_000) -> dict[str, np.ndarray]:
-        """Give the newest observations of pages that sources cover, once for each source they tell something of."""
+        """Return the newest observations of pages with sources, once for each source for which they are evidence."""
         table = models.observations
 
         @cache  # most visits have the same sources and numbers
@@ -196,7 +190,7 @@ class Reader(Part):
         return dict(zip(kinds, columns, strict=True))
 
     def visits(self, first: int, last: int) -> Iterator[tuple[int, float | None, int | None, int, float | None, str]]:
-        """Give page, elapsed, changed, ChangeSignals, time since modified, and outcome, of each page in their order."""
+        """Yield page, elapsed, changed, ChangeSignals, time since modified and outcome for visits of each page."""
         table = models.observations
         names = ("page", "elapsed", "changed", "n_signals", "time_since_modified", "outcome")
         wanted = select(*[table.c[name] for name in names]).where(*self.own(table), table.c.page.between(first, last))
@@ -204,7 +198,7 @@ class Reader(Part):
             yield from map(tuple, rows)
 
     def observations_of(self, page: int, limit: int = 20) -> list[ObservationRow]:
-        """Give a page's newest visits, newest first."""
+        """Return a page's newest visits, newest first."""
         table = models.observations
         rows = self.rows(
             select(*[table.c[name] for name in ObservationRow._fields])
@@ -220,21 +214,21 @@ class Reader(Part):
         ]
 
     def announced_visits(self, limit: int = 1_000) -> tuple[int, int]:
-        """Count the newest visits, and those of them that an announcement had come before."""
+        """Count the newest visits, and those of them that followed an announcement."""
         table = models.observations
         newest = select(table.c.n_signals, table.c.further).where(*self.own(table)).order_by(table.c.time.desc())
         rows = self.rows(newest.limit(limit))
         return len(rows), sum(bool(n) or any(more for _, more in _further(further)) for n, further in rows)
 
     def further_sources(self) -> list[tuple[int, int, *FurtherRow]]:
-        """Give page, source and the other columns of `models.further_sources`, where a page has several sources."""
+        """Return page, source and the other columns of `models.further_sources`, for pages with several sources."""
         table, kinds = models.further_sources, kinds_of(models.further_sources)
         rows = self.rows(select(*[table.c[name] for name in kinds]).where(*self.own(table)))
         sound = only_sound((row._asdict() for row in rows), kinds, "further source of the page", "page")
         return [tuple(row.values()) for row in sound if 0 <= row["source"] < END_OF_SOURCES]
 
     def announcements_of(self, page: int) -> list[tuple[int, float | None, int]]:
-        """Give (source, lastmod, n) for every source that names a page."""
+        """Return (source, lastmod, n) for every source that names a page."""
         table = models.announcements
         wanted = select(table.c.source, table.c.lastmod, table.c.n).where(*self.own(table), table.c.page == page)
         return [(source, lastmod, n) for source, lastmod, n in self.rows(wanted)]
@@ -247,7 +241,7 @@ class Reader(Part):
         return [(host, state, source, n) for host, state, source, n in rows]
 
     def sources(self) -> list[Source]:
-        """Give every source."""
+        """Return every source."""
         found = []
         for row in only_sound(self._whole(models.sources), _SOURCE, "source", "url"):
             if not 0 <= row["source"] < END_OF_SOURCES:
@@ -258,11 +252,11 @@ class Reader(Part):
             row["hosts"] = [host for host in json_like(row["hosts"], [], name) if isinstance(host, str)]
             found.append(Source(**row))
         numbers = {source.source for source in found}
-        # A parent that is none, or that was left out, is no parent.
+        # A source loses a parent that does not exist, or was left out.
         return [source if source.parent in numbers else replace(source, parent=None) for source in found]
 
     def hosts(self, name: str | None = None, notable_at: float | None = None, limit: int | None = None) -> list[Host]:
-        """Give what is known of hosts: all, one, the first by name, or those that rest or have something withheld."""
+        """Return the rows of hosts: all, one, the first by name, or those that rest or had something withheld."""
         table = models.hosts
         only = [] if name is None else [table.c.host == name]
         if notable_at is not None:
@@ -280,7 +274,7 @@ class Reader(Part):
         return (row._asdict() for row in self.rows(wanted))
 
     def count_hosts(self) -> int:
-        """Count the hosts that something is known of."""
+        """Count the hosts that have a row."""
         return self._number(func.count(), models.hosts)
 
     def count_pages(self) -> int:
@@ -288,19 +282,19 @@ class Reader(Part):
         return self._number(func.count(), models.pages)
 
     def next_page(self) -> int:
-        """Give the first unused page number."""
+        """Return the first unused page number."""
         return self._ask(next_page)
 
     def next_observation(self) -> int:
-        """Give the first observation id that is free at the end."""
+        """Return the first observation id that is free at the end."""
         return self._ask(lambda connection, key: next_number(connection, key, models.observations.c.id))
 
     def next_change(self) -> int:
-        """Give the first unused number of a row of the feed."""
+        """Return the first unused number of a row of the feed."""
         return self._ask(changes.next_number)
 
     def next_source(self) -> int:
-        """Give the first number of a source that is free at the end."""
+        """Return the first number of a source that is free at the end."""
         return self._ask(lambda connection, key: next_number(connection, key, models.sources.c.source, END_OF_SOURCES))
 
 
@@ -314,13 +308,13 @@ def _make_facts_wanted() -> Select[Any]:
         .select_from(joined.outerjoin(trace, same(trace, page, "page")))
         .where(page.c.shard == bindparam("shard"), page.c.collection == bindparam("collection"))
         .where(among_those(page.c.page, "pages"))
-        # No index has this order, so SQLite looks up all rows before it gives the first one. Otherwise it would give
-        # the interpreter's lock away for each row, and a busy crawl keeps that for half a millisecond.
+        # No index has this order, so SQLite looks up all rows before it gives the first one. Otherwise it would release
+        # the interpreter's lock for each row, and a busy crawl keeps that lock for half a millisecond.
         .order_by(page.c.page + 0)
     )
 
 
-# Kept: making it takes four times as long as reading a page by it.
+# Kept, since making it takes four times as long as reading a page by it.
 _FACTS_WANTED = _make_facts_wanted()
 
 
@@ -341,12 +335,12 @@ def _facts(row: Any) -> PageFacts | None:
 _FACTS = kinds_of(models.pages, *(set(PageFacts._fields) & set(models.pages.c.keys())))
 _FACTS |= kinds_of(models.page_traces, *models.TRACE_COLUMNS)
 _SOURCE, _HOST = kinds_of(models.sources), kinds_of(models.hosts)
-# Numbers of pages and visits do not tell how many there are; above this one, no further number could be given.
+# A number from here on is damaged: numbers of pages and visits can have gaps, but never come so far.
 _NO_NUMBER = int(np.iinfo(np.int64).max) // 2
 
 
 def _columns(parts: Iterable[Sequence[Sequence[Any]]], types: Sequence[Any]) -> list[np.ndarray]:
-    """Make rows into columns part by part: as objects the numbers of 200,000 visits take 50 MB."""
+    """Make rows into columns part by part: as objects, the numbers of 200,000 visits would take 50 MB."""
     made = [list(map(np.array, zip(*rows, strict=True), types)) for rows in parts if rows]
     empty = [np.empty(0, dtype) for dtype in types]
     return [np.concatenate(column) for column in zip(empty, *made, strict=True)]
@@ -364,14 +358,14 @@ def size_of_texts() -> Any:
 
 
 def next_page(connection: Connection, key: Key) -> int:
-    """Give the first unused page number."""
+    """Return the first unused page number."""
     table = models.collections
     given = connection.execute(select(table.c.pages_given).where(*own(table, key))).scalar_one()
     return max(next_number(connection, key, models.pages.c.page), 0 if given is None else given + 1)
 
 
 def next_number(connection: Connection, key: Key, column: Any, end: int = _NO_NUMBER) -> int:
-    """Give the number after the largest one in a column; one from `end` on is damaged."""
+    """Return the number after the largest one in a column; numbers from `end` on are damaged, and do not count."""
     largest = select(column).where(*own(column.table, key), column < end).order_by(column.desc()).limit(1)
     found = connection.execute(largest).scalar_one_or_none()
     return 0 if found is None or found < 0 else int(found) + 1

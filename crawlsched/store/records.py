@@ -1,4 +1,4 @@
-"""Records: what is kept of a crawl itself: plans, figures, positions in the feed."""
+"""Records: a crawl's plans, figures and positions in the feed."""
 
 from __future__ import annotations
 
@@ -24,33 +24,33 @@ __all__ = [
     "thinned",
 ]
 
-# From this age on, the rows of these seconds become one; after the last, none is kept.
+# From each age on, the rows of this many seconds become one; after the last age, none is kept.
 _LEVELS = ((2 * DAY, 600), (14 * DAY, 3_600))
 _KEPT = 730 * DAY
-# Figures that are counts of the seconds before; all others are of their moment.
+# Figures that count events of the seconds before; all others are of their moment.
 _COUNTS = frozenset(("seconds", "used", "idle", "no_free_host", "missed", "visits", "errors", "changes", "delivered"))
 
 
 def save_plan(store: Store, data: dict[str, Any], now: float) -> None:
-    """Keep a plan (JSON), which the next crawl and every command begin with, in the place of the one before."""
+    """Replace the kept plan (JSON), with which the next crawl and every command begin."""
     row = store.row(id=0, made_at=now, data=to_json(data))
     store.write(lambda connection: put(connection, models.plans, [row]))
 
 
 def last_plan(store: Store) -> dict[str, Any] | None:
-    """Give the newest plan; None if there is none."""
+    """Return the newest plan; None if there is none."""
     rows = store.rows(select(models.plans.c.data).where(*store.own(models.plans)))
     return json_like(rows[0].data, {}, "the plan") or None if rows else None
 
 
 def put_sample(store: Store, time: float, figures: Mapping[str, float | None]) -> None:
-    """Keep the figures of a moment, by the names of `models.FIGURES`; those of the same second are replaced."""
+    """Keep the figures of a moment, by the names of `models.FIGURES`; they replace figures of the same second."""
     row = store.row(time=int(time), **{name: figures.get(name) for name in models.FIGURES})
     store.write(lambda connection: put(connection, models.samples, [row]))
 
 
 def samples_since(store: Store, time: float) -> list[dict[str, Any]]:
-    """Give the figures since a time, oldest first."""
+    """Return the figures since a time, oldest first."""
     table = models.samples
     wanted = select(table.c.time, *[table.c[name] for name in models.FIGURES])
     wanted = wanted.where(*store.own(table), table.c.time >= int(time)).order_by(table.c.time)
@@ -73,7 +73,7 @@ def thin_samples(store: Store, now: float) -> None:
 
 
 def position_of(store: Store, follower: str) -> int | None:
-    """Give the number of the last change that arrived at a follower; None: it has not begun."""
+    """Return the number of the last change that arrived at a follower; None: it has not begun."""
     table = models.followers
     rows = store.rows(select(table.c.position).where(*store.own(table), table.c.name == follower))
     return rows[0].position if rows else None
@@ -86,7 +86,7 @@ def put_position(store: Store, follower: str, position: int) -> None:
 
 
 def thinned(rows: Sequence[Mapping[str, Any]], now: float) -> list[dict[str, Any]]:
-    """Return rows joined by their age: counts are added up, other figures averaged over the time that they stand for.
+    """Return rows joined by their age: counts are summed, other figures averaged over their `seconds`.
 
     >>> rows = [{"time": 60 * n, "seconds": 60.0, "visits": n, "pages": 10.0} for n in (1, 2, 3)]
     >>> thinned(rows, now=3 * 86_400)

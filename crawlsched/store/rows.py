@@ -1,7 +1,7 @@
 """Rows: values of Python and numpy made into rows of either database, and back.
 
-SQLite takes any value in any column, and a damaged file has a text where a number was. A damaged row costs only that
-row: no allocation depends on a number in it, and no other layer meets a value that it cannot take.
+SQLite takes any value in any column, and a damaged file may have a text in the place of a number. A damaged row costs
+only that row: no allocation depends on its numbers, and this module keeps its values from other layers.
 """
 
 import hashlib
@@ -74,7 +74,7 @@ def from_json(value: str | None) -> Any:
 
 
 def json_like(value: str | None, default: Any, what: str) -> Any:
-    """Read JSON of the default's type; a damaged one costs a line in the log, and the default stands for it.
+    """Read JSON of the default's type; damaged JSON gives the default, and a line in the log.
 
     >>> json_like('{"a": 1}', {}, "the host a"), json_like('[1]', {}, "the host a"), json_like(None, [], "it")
     ({'a': 1}, {}, [])
@@ -85,7 +85,7 @@ def json_like(value: str | None, default: Any, what: str) -> Any:
             return default if found is None else found
         raise DamagedRow(f"It is damaged: it is no {type(default).__name__}.")
     except DamagedRow as error:
-        logger.warning("What is kept of %s is not used. %s", what, error)
+        logger.warning("Stored data of %s are not used. %s", what, error)
         return default
 
 
@@ -95,7 +95,7 @@ def digest(value: str) -> bytes:
 
 
 def url_digest(url: str) -> int:
-    """Make a signed 64-bit number for a URL, to find it by.
+    """Make a signed 64-bit number for a URL, by which an index finds it.
 
     >>> url_digest("https://example.com/")
     1493557592560457051
@@ -106,7 +106,7 @@ def url_digest(url: str) -> int:
 # Columns of JSON, which do not make a row unsound: only the damaged value is left out.
 _JSON = frozenset(("problems", "quality", "hosts", "counts"))
 
-#: No source has this number or a larger one: their numbers are places in a list, so a damaged one must not be large.
+#: Numbers of sources are below this. They are places in a list, so a damaged one must not make it huge.
 END_OF_SOURCES = 2**22
 #: Rows that are read or copied at once; likewise pages of a file.
 ROWS_AT_ONCE = 5_000
@@ -128,7 +128,7 @@ def kinds_of(table: Table, *names: str) -> dict[str, tuple[type, ...]]:
 
 
 def misfit(values: Mapping[str, Any], kinds: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with a row; None if every value is of one of the kinds of its column, and finite.
+    """Return the fault of a row; None if every value is finite and of one of the kinds of its column.
 
     >>> misfit({"url": "https://a.example/", "depth": 3}, {"url": str, "depth": int})
     >>> misfit({"url": 7.5}, {"url": str})
@@ -144,7 +144,8 @@ def misfit(values: Mapping[str, Any], kinds: Mapping[str, Any]) -> str | None:
 def fitting(rows: Sequence[Sequence[Any]], kinds: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
     """Return the rows without misfits. The first values of a row are those of `kinds`, in its order; others may follow.
 
-    Columns are checked as a whole, which takes a tenth of the time. Rows are checked only where one does not fit.
+    Columns are checked as a whole, which takes a tenth of the time. Single rows are checked only if a column does not
+    fit.
 
     >>> fitting([(3, 0.5), (4, float("nan")), ("5", 1.5)], {"page": int, "elapsed": (int, float)})
     [(3, 0.5)]
@@ -160,7 +161,7 @@ def fitting(rows: Sequence[Sequence[Any]], kinds: Mapping[str, Any]) -> Sequence
 def only_sound(
     rows: Iterable[dict[str, Any]], kinds: Mapping[str, Any], what: str, name: str
 ) -> Iterator[dict[str, Any]]:
-    """Give the rows that are sound; each other one costs a line in the log, with `what` and the value of `name`."""
+    """Yield the sound rows; each damaged one makes a line in the log, with `what` and the value of `name`."""
     for row in rows:
         wrong = misfit(row, kinds)
         if wrong is None:
@@ -169,22 +170,22 @@ def only_sound(
             logger.error("The %s %.60r is left out: its row in the database is damaged (%s).", what, row[name], wrong)
 
 
-#: What stands before the name of a column by which `put` finds a row to change or to delete.
+#: The prefix of the names of columns by which `put` finds a row to change or to delete.
 OWN = "own_"
 
 
 def own(table: Table, key: tuple[int, int]) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
-    """Make the conditions that keep to a collection, or one shard of it."""
+    """Make the conditions for a collection, or one shard of it."""
     return table.c.shard == key[0], table.c.collection == key[1]
 
 
 def same(one: Table, other: Table, *names: str) -> ColumnElement[bool]:
-    """Make the condition that two tables are joined by: rows of one collection, alike in some columns."""
+    """Make the condition of a join: rows of one collection that agree in some columns."""
     return and_(*[one.c[name] == other.c[name] for name in ("shard", "collection", *names)])
 
 
 class _Among(FunctionElement[Any]):
-    type = NullType()  # of a truth value SQLAlchemy would ask whether it is 1, and then no index helps
+    type = NullType()  # for a truth value SQLAlchemy would write "= 1", and no index would be used
     inherit_cache = True
 
 
@@ -202,7 +203,7 @@ def among(column: ColumnElement[Any], values: Sequence[int] | np.ndarray) -> Col
 
 
 def among_those(column: ColumnElement[Any], name: str) -> ColumnElement[Any]:
-    """Make the same condition for a statement that is kept: a parameter of that name takes what `json_list` makes."""
+    """Make the same condition for a statement that is kept: its parameter takes a value of `json_list`."""
     return _Among(column, bindparam(name, type_=Text()))
 
 
@@ -214,14 +215,14 @@ def json_list(values: Sequence[int] | np.ndarray) -> str:
 def put(connection: Connection, table: Table, rows: Sequence[dict[str, Any]], how: str = "upsert") -> None:
     """Write rows that all have the same columns.
 
-    What is there already is changed by "upsert" and left by "insert". "update" and "delete" find rows by the columns
+    "upsert" changes rows that exist already, and "insert" leaves them. "update" and "delete" find rows by the columns
     whose names begin with `OWN`. "next text" keeps a page's present text as the one before, unless it is the same or
     newer.
     """
     if not rows:
         return
     names, dialect = tuple(rows[0]), connection.dialect.name
-    # Since that version SQLite updates rows from others.
+    # Since that version SQLite has UPDATE ... FROM.
     if dialect != "sqlite" or how == "delete" or sqlite_version_info < (3, 33):
         connection.execute(_statement(table, how, names, dialect), rows)
         return
@@ -231,7 +232,7 @@ def put(connection: Connection, table: Table, rows: Sequence[dict[str, Any]], ho
     begin = 0
     while begin < len(rows):
         most = min(len(rows) - begin, _MOST_PARAMETERS // len(names))
-        n = 1 << most.bit_length() - 1  # of few sizes, so that SQLite knows the statements
+        n = 1 << most.bit_length() - 1  # few sizes, so that SQLite can reuse its statements
         statement, order = _of_many(table, how, names, n)
         values = tuple(row[name] for row in rows[begin : begin + n] for name in order)
         connection.exec_driver_sql(statement, values)
@@ -246,8 +247,8 @@ _MOST_PARAMETERS = 999
 def _of_many(table: Table, how: str, names: tuple[str, ...], n: int) -> tuple[str, Sequence[str]]:
     """Return a statement of SQLite's that writes n rows, and the order of a row's values.
 
-    SQLite gives the interpreter's lock away with each statement, and a busy crawl keeps it for half a millisecond. With
-    one statement for each row a crawl at its ceiling sent a sixth less.
+    SQLite releases the interpreter's lock with each statement, and a busy crawl then keeps it for half a millisecond.
+    With one statement for each row, a crawl at its limit sent a sixth less.
     """
     row = f"({', '.join('?' * len(names))})"
     rows = ", ".join([row] * n)

@@ -1,7 +1,7 @@
 """Saving: a batch made into rows, and written in one transaction.
 
-A row that the database refuses (an integer too large, a key that is there already) must not block the others for
-ever: when the transaction fails for such a reason it is repeated row by row, and what is refused is counted and logged.
+The database may refuse a row (an integer too large, a key that exists already). Such a row must not block the others:
+the transaction is repeated row by row, and refused rows are counted and logged.
 """
 
 import logging
@@ -43,9 +43,9 @@ _PLAIN = frozenset({int, float, bytes, type(None)})
 
 
 def _clean(value: Any) -> Any:
-    r"""Make a value into what a database takes: JSON of what has parts, Python's numbers of numpy's, 0 or 1 of truth.
+    r"""Convert a value for the database: containers to JSON, numpy's numbers to Python's, truth values to 0 or 1.
 
-    What PostgreSQL or UTF-8 cannot hold is taken out of a text.
+    Characters that PostgreSQL or UTF-8 cannot hold are removed from texts.
 
     >>> _clean('W/"a\0b"'), _clean(np.True_), _clean([1])
     ('W/"ab"', 1, '[1]')
@@ -70,7 +70,7 @@ def _named(*names: str) -> Callable[[Any], Row]:
 
 
 def _new_pages(batch: Batch) -> Iterator[tuple[NewPage, Row]]:
-    """Give the new pages with their columns, as far as the batch has them."""
+    """Yield the new pages with those of their columns that the batch has."""
     if batch.new_pages:
         states = dict(_states(batch))
         yield from ((page, states.get(number, _NEVER_CRAWLED)) for number, page in batch.new_pages.items())
@@ -84,7 +84,7 @@ def _new_page(item: tuple[NewPage, Row]) -> Row:
 
 
 def _states(batch: Batch) -> Iterator[tuple[int, Row]]:
-    """Give number and columns of each page whose columns the batch has."""
+    """Yield number and columns of each page whose columns the batch has."""
     if not batch.columns:
         return
     order = np.argsort(batch.columns["page"], kind="stable")
@@ -102,7 +102,7 @@ def _states(batch: Batch) -> Iterator[tuple[int, Row]]:
 
 
 def _values(column: np.ndarray) -> list[Any]:
-    """Make a column into a list of Python's values; what is not finite (nan, never) becomes None."""
+    """Make a column into a list of Python's values; values that are not finite (nan, never) become None."""
     values: list[Any] = column.tolist()
     return [value if isfinite(value) else None for value in values] if column.dtype.kind == "f" else values
 
@@ -139,10 +139,10 @@ def _retracted(item: tuple[int, str]) -> Row:
 
 
 _FURTHER = models.further_sources.c.keys()[2:]
-# Which rows of a batch are written next: where, how, out of what, and how one of them becomes a row.
+# The steps of writing a batch: the table, how to write it, the data in the batch, and how they become rows.
 _STEPS: tuple[tuple[Table, str, Callable[[Batch], Iterable[Any]], Callable[[Any], Row]], ...] = (
     (models.request_templates, "insert", lambda batch: batch.templates.items(), _named("digest", "data")),
-    # Changed, not left: the same page may come again with newer numbers when a batch is repeated.
+    # "upsert", since the same page may come again with newer numbers when a batch is repeated.
     (models.pages, "upsert", _new_pages, _new_page),
     (models.pages, "update", lambda batch: (s for s in _states(batch) if s[0] not in batch.new_pages), _content),
     (models.pages, "update", lambda batch: batch.contents.items(), _content),
@@ -163,7 +163,7 @@ _STEPS: tuple[tuple[Table, str, Callable[[Batch], Iterable[Any]], Callable[[Any]
 
 
 def prepared(batch: Batch, key: tuple[int, int], refused: Refused, forgotten: Collection[int] = ()) -> Prepared:
-    """Make a batch into rows, without those of `forgotten` pages; `refused` counts what cannot become any."""
+    """Make a batch into rows, without those of `forgotten` pages; `refused` counts data that cannot become rows."""
     rows: Prepared = {}
     for number, (table, how, items, row) in enumerate(_STEPS):
         own = OWN if how in ("update", "delete") else ""
@@ -178,7 +178,7 @@ def prepared(batch: Batch, key: tuple[int, int], refused: Refused, forgotten: Co
             except (TypeError, ValueError, OverflowError, AttributeError, LookupError) as error:
                 _refuse(refused, table.name, str(item)[:80], error)
                 continue
-            # What is handed over is for another shard.
+            # These rows are for the inboxes of other shards.
             made |= {"collection": key[1]} if how == "insert" and table is models.inbox else of_collection
             if not forgotten or made.get(page) not in forgotten:
                 rows.setdefault(number, []).append(made)
@@ -186,9 +186,9 @@ def prepared(batch: Batch, key: tuple[int, int], refused: Refused, forgotten: Co
 
 
 def write(connection: Connection, several: Sequence[tuple[Prepared, Refused]]) -> None:
-    """Write the rows of several batches, oldest first, with as few statements as can be.
+    """Write the rows of several batches, oldest first, with as few statements as possible.
 
-    To a database that is far away each statement costs a round trip.
+    Each statement costs a round trip to a distant database.
     """
     for number, (table, how, _, _) in enumerate(_STEPS):
         for rows in _alike(row for prepared, _ in several for row in prepared.get(number, ())):
@@ -196,7 +196,7 @@ def write(connection: Connection, several: Sequence[tuple[Prepared, Refused]]) -
 
 
 def write_carefully(connection: Connection, several: Sequence[tuple[Prepared, Refused]]) -> None:
-    """Write the rows so that one which is refused costs nothing but itself."""
+    """Write the rows so that a refused one does not stop the others."""
     for prepared, refused in several:
         for number, (table, how, _, _) in enumerate(_STEPS):
             for rows in _alike(prepared.get(number, ())):
@@ -204,7 +204,7 @@ def write_carefully(connection: Connection, several: Sequence[tuple[Prepared, Re
 
 
 def _put_carefully(connection: Connection, table: Table, rows: list[Row], how: str, refused: Refused) -> None:
-    """Write rows, all at once or, where the database refuses one of them, each by itself."""
+    """Write rows, all at once or, if the database refuses one of them, each by itself."""
     try:
         with connection.begin_nested():
             put(connection, table, rows, how)
@@ -220,7 +220,7 @@ def _put_carefully(connection: Connection, table: Table, rows: list[Row], how: s
 
 
 def _alike(rows: Iterable[Row]) -> list[list[Row]]:
-    """Put rows with the same columns together, but none before an earlier one that changes the same row."""
+    """Group rows with the same columns, but keep the order of changes to the same row."""
     groups: list[list[Row]] = []
     group_of: dict[tuple[Any, ...], int] = {}
     for row in rows:

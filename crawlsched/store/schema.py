@@ -1,4 +1,4 @@
-"""The schema: which revision a database has, whether it is ours, and how it is brought to this version's."""
+"""The schema: which revision a database has, whether it is ours, and how to upgrade it to this version."""
 
 import threading
 from contextlib import closing
@@ -33,12 +33,12 @@ def migrations() -> Path:
 
 
 def head() -> str:
-    """Give the newest revision that this version of crawlsched knows."""
+    """Return the newest revision that this version of crawlsched knows."""
     return max(_revisions())
 
 
 def _revisions() -> set[str]:
-    """Give all revisions by the names of their files, as a test proves: loading Alembic would take long."""
+    """Return all revisions by the names of their files, since loading Alembic would take long. A test compares both."""
     return {path.name.partition("_")[0] for path in (migrations() / "versions").glob("[0-9]*.py")}
 
 
@@ -85,7 +85,7 @@ def upgrade(url: str) -> str:
     """
     if _known(url) == head():
         return head()
-    # Another process may upgrade the same SQLite file.
+    # Another process may upgrade the same SQLite file at this moment.
     with (
         closing(Database(url, busy_timeout=60.0, answer_within=None)) as database,
         database.explained("upgraded"),
@@ -99,8 +99,8 @@ def upgrade(url: str) -> str:
 
 
 def migrate(connection: Connection) -> None:
-    """Run Alembic on a connection that nobody else upgrades."""
-    # Its loading takes a sixth of a second, and most databases are new or at the newest revision.
+    """Run Alembic on a connection to a database that no other process upgrades now."""
+    # Loading Alembic takes a sixth of a second, and most databases are new or at the newest revision.
     from alembic import command
     from alembic.config import Config
 
@@ -112,7 +112,7 @@ def migrate(connection: Connection) -> None:
 
 
 def damage(database: Database) -> list[str]:
-    """Look for damage; gives one sentence for each finding, none if all is well."""
+    """Look for damage; return one sentence for each finding, none if all is well."""
     with database.reading() as connection:
         if database.is_sqlite:
             lines = "\n".join(connection.execute(text("PRAGMA quick_check")).scalars()).splitlines()
@@ -144,7 +144,7 @@ def _known(url: str) -> str | None:
     if revision < min(known):
         raise SchemaOutOfDate(
             f"The database {name!r} was written by an earlier version of crawlsched (revision {revision}), from which "
-            "this one takes nothing over by itself; let that version run `crawlsched export FOLDER`, name a new "
+            "this one reads nothing by itself; let that version run `crawlsched export FOLDER`, name a new "
             "database, and run `crawlsched import` for the files pages.csv and visits.csv."
         )
     raise SchemaOutOfDate(

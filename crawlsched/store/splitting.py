@@ -1,7 +1,7 @@
 """Splitting: a collection divided among more shards, with all that was learned of its pages; PostgreSQL only.
 
-A collection of one process has a single shard. Whoever splits it finds nobody crawling, and all is done in one
-transaction: it is divided, or it is as it was.
+A collection of one process has a single shard. It can be split only while no process crawls it. All happens in one
+transaction: if that fails, the collection is as it was.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from crawlsched.store.rows import json_like
 
 __all__ = ["split"]
 
-# A page keeps its number: a shard that is new had none, so none is there twice. Pages move last, since the other rows
+# A page keeps its number: a new shard has no pages yet, so no number comes twice. Pages move last, since the other rows
 # find their new shards by them.
 _OF_PAGES = ("page_traces", "page_texts", "announcements", "further_sources", "observations", "changes")
 _MOVE_WITH_PAGES = (
@@ -53,7 +53,7 @@ _COPIED = {
     **{table: _IS_OF_NO_HOST.format(host=_OF_HOSTS[table]) for table in ("sources", "noise_masks")},
     "commands": "t.done_at IS NULL",
 }
-# A shard gives no number to a page that was given where its pages come from.
+# A new shard must not give a number that its old shard has given already.
 _GIVEN = (
     "UPDATE collections t SET pages_given = greatest(t.pages_given, (SELECT max(p.page) FROM pages p"
     " WHERE p.shard = t.shard AND p.collection = t.collection)) WHERE t.collection = :collection"
@@ -74,9 +74,9 @@ _AFTERWARDS = (
     f"DELETE FROM further_sources t WHERE{_UNKNOWN_SOURCE}",
     "UPDATE sources t SET parent = NULL WHERE t.collection = :collection AND t.parent IS NOT NULL AND NOT EXISTS"
     " (SELECT 1 FROM sources s WHERE s.shard = t.shard AND s.collection = t.collection AND s.source = t.parent)",
-    # The plan holds how many pages each old shard had.
+    # The plan has the numbers of pages of the old shards.
     "UPDATE plans SET data = (data::jsonb - 'page_counts')::text WHERE collection = :collection",
-    "DELETE FROM leases WHERE collection = :collection",  # nobody owns anything
+    "DELETE FROM leases WHERE collection = :collection",  # no shard has an owner now
 )
 _HOSTS = " UNION ".join(
     f"SELECT host FROM {table} WHERE collection = :collection" for table in ("pages", "hosts", "sources")
@@ -85,10 +85,10 @@ _COUNT = "SELECT shard, count(*) AS n FROM pages WHERE collection = :collection 
 
 
 def split(database: Database, name: str, n_shards: int | None = None, rate: float = 1.0) -> dict[str, Any]:
-    """Divide a collection among more shards (by default twice as many) while nobody crawls it, or can begin to.
+    """Divide a collection among more shards (by default twice as many) while no process crawls it, or can begin to.
 
-    The number is a power of two, at most 4096. `rate` counts if it belonged to one process whose last crawl has left
-    none. Where anything is wrong, nothing is changed. Return the numbers of shards before and after (1 before: it
+    The number is a power of two, at most 4096. `rate` is used if the collection had one process and its last crawl
+    left no rate. After an error nothing is changed. Return the numbers of shards before and after (1 before: it
     belonged to one process), the rate of all processes together, and how many pages each shard has.
     """
     if database.is_sqlite:
@@ -102,7 +102,8 @@ def split(database: Database, name: str, n_shards: int | None = None, rate: floa
         number = connection.execute(wanted).scalar()
         if number is None:
             raise StoreError(f"The database {database.name!r} has no collection {name!r}.")
-        # No process claims or writes until the end. Rows are locked in the same order as by a renewal.
+        # These locks keep all processes from claiming and writing until the end. A renewal locks rows in the same
+        # order.
         connection.execute(text("SET LOCAL lock_timeout = '15s'"))
         for table in (models.budgets, models.leases):
             locked = select(table.c.shard).where(table.c.collection == number).order_by(table.c.shard)
@@ -124,7 +125,7 @@ def split(database: Database, name: str, n_shards: int | None = None, rate: floa
 
 
 def _share_rate(connection: Connection, number: int, n_shards: int, *, is_shared: bool, rate: float) -> float:
-    """Write down how many shards there are from now on, and return the rate of all together."""
+    """Write the new number of shards, and return the rate of all processes together."""
     budgets, leases = models.budgets, models.leases
     if is_shared:
         of_all = budgets.c.shard == -1, budgets.c.collection == number
@@ -139,7 +140,7 @@ def _share_rate(connection: Connection, number: int, n_shards: int, *, is_shared
 
 
 def _move(connection: Connection, number: int, n_before: int, n_after: int) -> tuple[int, ...]:
-    """Put all rows where they belong, and return how many pages each shard has."""
+    """Move all rows to their shards, and return how many pages each shard has."""
 
     def do(statement: str, **parts: str) -> Any:
         numbers = {"collection": number, "n_before": n_before, "n_after": n_after}
@@ -156,7 +157,7 @@ def _move(connection: Connection, number: int, n_before: int, n_after: int) -> t
     for table, host in _OF_HOSTS.items():
         do(_MOVE_WITH_HOSTS, table=table, host=host)
     for table, condition in _COPIED.items():
-        # How far the feed was read and deleted is of its own shard.
+        # Positions in the feed hold only for the old shard's feed.
         names = [name for name in models.metadata.tables[table].c.keys()[1:] if not name.startswith("changes_")]
         columns, others = ", ".join(["shard", *names]), ", ".join(f"t.{name}" for name in names)
         do(_COPY, table=table, columns=columns, others=others, condition=condition)
@@ -170,7 +171,7 @@ def _move(connection: Connection, number: int, n_before: int, n_after: int) -> t
 
 
 def _address_anew(connection: Connection, number: int, n_shards: int) -> None:
-    """Send what was handed over, and not taken in yet, on to the new shards."""
+    """Move rows that still wait in inboxes to the new shards."""
     table = models.inbox
     for row in connection.execute(select(table).where(table.c.collection == number)).all():
         data = json_like(row.data, {}, "what was handed over")

@@ -1,4 +1,4 @@
-"""The store: one collection, or one shard of it, in one database, with what reads and writes it."""
+"""The store: one collection, or one shard of it, in one database, with its readers and writers."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -37,7 +37,7 @@ class Store(Access):
         self.forgetting = Forgetting(self, self.tombstones)
 
     def take_lease(self, spider: str, now: float | None = None) -> Lease:
-        """Become the one process that writes this collection; see `Lease.take`, from which the arguments are."""
+        """Become the one process that writes this collection; see `Lease.take` for the arguments."""
         self.lease = Lease.take(self.database, self.key, self.name, spider, now)
         return self.lease
 
@@ -47,9 +47,8 @@ class Store(Access):
     ) -> "Store":
         """Open a collection.
 
-        `upgrade` brings the database to this version's schema first, on SQLite and where there are no tables, and makes
-        a collection that is missing; without it, and with `read_only`, both are errors. Where anything is wrong,
-        nothing is changed.
+        `upgrade` first brings the database to this version's schema, if it is SQLite or has no tables, and makes
+        a missing collection. Without it, or with `read_only`, both are errors. After an error nothing is changed.
         """
         require_posix()
         makes = upgrade and not read_only
@@ -68,7 +67,7 @@ class Store(Access):
         self.database.close()
 
     def owner(self) -> LeaseRow | None:
-        """Say who owns the collection, or owned it last, and its last status; None: nobody ever did."""
+        """Return who owns the collection, or owned it last, with its last status; None: no process ever did."""
         with self.database.reading() as connection:
             return lease_row(connection, self.key)
 
@@ -88,10 +87,10 @@ class Store(Access):
         estimator: str = "",
         pages: Sequence[int] | np.ndarray | None = None,
     ) -> Iterator[dict[str, np.ndarray]]:
-        """Give every page as arrays, in blocks, in the order of page numbers.
+        """Yield every page as arrays, in blocks, in the order of page numbers.
 
-        ``host_number(name)`` is asked once for each host; without it ``host`` holds the names. Log-likelihoods of
-        another `grid`, and rows of another `estimator`, are not given. `fingerprinter` names the one in use.
+        ``host_number(name)`` is called once for each host; without it ``host`` holds the names. Log-likelihoods of
+        another `grid`, and rows of another `estimator`, are left out. `fingerprinter` names the one in use.
 
         Yields
         ------
@@ -99,7 +98,7 @@ class Store(Access):
             ``page`` int64, ``host`` int32, ``depth`` int32; every name in `models.LOADED_COLUMNS`
             (never: -inf in crawled_at, nan in changed_at and signalled_since); ``request_fingerprint`` uint8, shape
             (n, 20), and ``other_fingerprinter`` bool; ``log_likelihood`` uint16, shape (n, n_rates), and
-            ``has_log_likelihood`` bool: False where the page has to start from the prior (its row is 0);
+            ``has_log_likelihood`` bool: False if the page has to start from the prior (its row is 0);
             with an `estimator` its rows, ``estimator_state`` bytes, and ``has_estimator_state`` bool.
         """
         wanted = wanted_pages(self.key, grid, n_rates, fingerprinter, estimator, self.database.is_sqlite)
@@ -125,10 +124,10 @@ class Store(Access):
 
 
 def save_all(parts: Sequence[tuple[Store, Batch]]) -> tuple[list[Refused], list[Batch]]:
-    """Write batches in one transaction, the older first, and count what is refused of each.
+    """Write batches in one transaction, the older first, and count the refused rows of each.
 
-    Batches for shards that another process has now are left out, and returned, too. A row that the database refuses
-    costs nothing but itself.
+    Batches for shards that another process has now are left out, and returned, too. A refused row does not stop the
+    others.
     """
     stores = {store.key: store for store, _ in parts}
     database = parts[0][0].database
@@ -157,17 +156,22 @@ def _require_writable(database: Database) -> None:
 
 
 def _collection_number(database: Database, name: str, shard: int, create: bool) -> int:
-    """Give a collection's number, and make it if need be."""
+    """Return a collection's number, and make it if need be."""
     table = models.collections
     with database.reading() as connection:
         rows = connection.execute(select(table.c.name, table.c.collection).where(table.c.shard == shard)).all()
-    known = {row.name: int(row.collection) for row in rows}
+    known = {str(row.name): row.collection for row in rows}
     if name in known:
-        return known[name]
+        if not isinstance(known[name], int):
+            raise StoreError(
+                f"The row of the collection {name!r} in the table collections of {database.name!r} is damaged "
+                f"(its number is {known[name]!r:.40}); restore a backup, or name another collection."
+            )
+        return int(known[name])
     if not create:
         names = ", ".join(repr(known_name) for known_name in sorted(known)) or "none"
         raise StoreError(f"The database {database.name!r} has no collection {name!r}; it has {names}.")
-    number = max(known.values(), default=0) + 1
+    number = max((found for found in known.values() if isinstance(found, int)), default=0) + 1
     try:
         with database.explained("written"), database.writing() as connection:
             connection.execute(insert(table).values(shard=shard, collection=number, name=name))

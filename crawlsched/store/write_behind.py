@@ -1,4 +1,4 @@
-"""Write-behind: batches are written in their order beside the crawling thread, which never waits for a disk."""
+"""Write-behind: a thread writes batches in their order, so that the crawling thread never waits for a disk."""
 
 import logging
 import threading
@@ -13,21 +13,21 @@ __all__ = ["WriteBehind"]
 
 logger = logging.getLogger("crawlsched.store")
 
-#: What is handed over at one moment: a batch for each store.
+#: The batches that are handed over at one moment, one for each store.
 Parts = Sequence[tuple[Store, Batch]]
 
-# Seconds from a first failure to the next attempt, and from one to the next at most. When the crawl ends, a write that
-# is under way gets the longest pause to finish.
+# Seconds from a first failure to the next attempt, and the longest pause between attempts. At the end of the crawl, a
+# write that has begun gets the longest pause to finish.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 
 
 class WriteBehind:
-    """Writes batches in another thread and never drops one.
+    """Write batches in another thread and never drop one.
 
-    Batches handed over at one moment are written in one transaction, whatever stores they are for: all of them, or,
-    after a crash, none. A batch that cannot be written (locked, disk full, connection lost) is tried again, after 0.1
-    s, then ever more rarely; those that come meanwhile wait behind it, and are then written with it. Rows for a shard
-    that another process has claimed are left out.
+    Batches handed over at one moment are written in one transaction, for any number of stores: all of them, or,
+    after a crash, none. If a batch cannot be written (locked, disk full, connection lost), it is tried again after
+    0.1 s, then ever more rarely. Later batches wait behind it, and are then written with it. Rows for a shard that
+    another process has claimed are left out.
     """
 
     def __init__(self, on_left_out: Callable[[Batch], None] = lambda batch: None) -> None:
@@ -42,7 +42,7 @@ class WriteBehind:
         self._thread.start()
 
     def submit(self, *parts: tuple[Store, Batch]) -> None:
-        """Hand over a batch, without waiting; it must not be touched afterwards."""
+        """Hand over a batch, without waiting; it must not be changed afterwards."""
         with self._changed:
             if self._closing:
                 raise StoreError("The write-behind is closed; nothing can be written any more.")
@@ -57,7 +57,7 @@ class WriteBehind:
     @property
     def oldest_unsaved_at(self) -> float | None:
         """Time of the oldest change (`Batch.since`) not written yet, without waiting; None if there is none."""
-        waiting = list(self._waiting)  # read at once, since the thread takes from it; it seldom has more than one
+        waiting = list(self._waiting)  # copied at once, since the thread takes from it; it seldom has more than one
         return min((batch.since for parts in waiting for _, batch in parts if batch.since is not None), default=None)
 
     def drain(self, timeout: float = 600.0) -> bool:
@@ -67,7 +67,7 @@ class WriteBehind:
             return not self._waiting
 
     def close(self, timeout: float = 60.0) -> bool:
-        """Write what is left, and nothing more; False, and one line in the log, if something could not be written."""
+        """Write the remaining batches, and then stop; False, and one line in the log, if a row could not be written."""
         drained = self.drain(timeout)
         with self._changed:
             self._closing = True
@@ -119,12 +119,12 @@ class WriteBehind:
                     self._changed.notify_all()
 
     def _failed(self, error: Exception) -> None:
-        """Remember why; only the first failure of an episode makes a line in the log."""
+        """Remember the error; only the first of several in a row makes a line in the log."""
         first, self.failure = self.failure is None, str(error) or type(error).__name__
         if first:
             expected = isinstance(error, StoreError)
             logger.error(
-                "Nothing can be written: %s The crawl goes on, and what it learns is kept in memory and written later.",
+                "Nothing can be written: %s The crawl goes on, keeps its results in memory, and writes them later.",
                 self.failure,
                 exc_info=None if expected else error,
             )

@@ -1,5 +1,5 @@
-"""What operators look at: pages about a collection, metrics, health, and the change feed over HTTP.
+"""The page for operators: views of a collection, metrics, health, and the change feed over HTTP.
 
-It runs as a process of its own over the database, also when a crawl starts it: looking at a crawl takes no slot. It
-writes nothing.
+It runs as a process of its own that only reads the database, even if a crawl starts it. Looking at a crawl takes no
+slot.
 """

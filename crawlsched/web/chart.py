@@ -29,9 +29,9 @@ def chart(
 ) -> Html:
     """Return a chart; colours and sizes are the stylesheet's.
 
-    `low` and `high` end the scale; None: the largest value does. `marks` are places with a line and a word; `is_log`
-    lays places out by their logarithms; `has_area` fills what is below the first line; `label` names the chart for
-    those who do not see it.
+    The scale goes from `low` to `high` (None: to the largest value). `marks` are places with a line and a word.
+    With `is_log`, places have logarithmic distances. `has_area` fills the area below the first line. `label` names the
+    chart for those who do not see it.
     """
     known = [value for _, _, values in lines for value in values if value is not None and math.isfinite(value)]
     if len(places) < 2 or not known:
@@ -86,7 +86,7 @@ def chart(
 def _path(
     line: Line, places: Sequence[float], x: Callable[[float], float], y: Callable[[float], float], *, is_area: bool
 ) -> list[Html]:
-    """Return the line, and the area below it if it has one; where nothing is known there is no line."""
+    """Return the line, and the area below it if it has one; where values are missing the line has a gap."""
     _, style, values = line
     steps, points, pen = [], [], "M"
     for place, value in zip(places, values, strict=True):

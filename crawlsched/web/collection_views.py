@@ -1,4 +1,4 @@
-"""The views and the feed of one collection over HTTP: how long each may take, and how long it is kept."""
+"""The views and the feed of one collection over HTTP, with the time that each may take and is kept."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from crawlsched.web.words import SHOWN
 
 __all__ = ["CollectionViews", "aside", "html_answer", "root_of"]
 
-# Seconds for which a view is shown again before it is made anew, and the same for views that take long.
+# Seconds before a view is made anew, and the same for views that take long.
 _VIEWS: dict[str, tuple[str, Callable[[Context], Html], float]] = {
     "": ("Overview", overview, 1.0),
     "pages": ("Pages", pages, 1.0),
@@ -58,7 +58,7 @@ class CollectionViews:
     def path(self) -> str:
         """The path of its views where several collections are shown, without a slash at either end."""
         shard, number = self.store.key
-        # The path has the number of a collection whose name would have to be encoded.
+        # If the name of a collection would have to be encoded, the path has its number instead.
         collection = self.store.name if _PLAIN.fullmatch(self.store.name) else f"~{number}"
         return f"c/{collection}" if self.name == self.store.name else f"c/{collection}/{shard}"
 
@@ -85,7 +85,7 @@ class CollectionViews:
                 del self._made[old]
         done, _ = await asyncio.wait([made], timeout=0.8)
         if not done:  # a sentence is shown until it is ready
-            # Nothing is shown twice as long as it takes: the page asks again by itself.
+            # While the view is made the page shows this, and asks again by itself.
             waiting = tag("main", tag("section", tag("p", "This is being computed …"), class_="panel waiting"))
             return self._answer(request, title, waiting, view=name, refresh=1)
         try:
@@ -134,7 +134,7 @@ class CollectionViews:
 
 
 async def aside(threads: ThreadPoolExecutor, function: Callable[[], Any]) -> Any:
-    """Wait for a function that another thread runs."""
+    """Run a function in another thread and wait for it."""
     return await asyncio.get_running_loop().run_in_executor(threads, function)
 
 

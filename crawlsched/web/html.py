@@ -1,4 +1,4 @@
-"""HTML that is made of elements, where only an element is markup; and the frame around every view."""
+"""HTML made of elements, in which any plain text is escaped; and the frame around every view."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Html", "Node", "document", "link_to", "raw", "tag"]
 
 
 class Html(str):
-    """Markup that was made here; a plain text is none."""
+    """Markup that was made here, unlike plain text, which gets escaped."""
 
     __slots__ = ()
 
@@ -22,7 +22,7 @@ _EMPTY = frozenset(("br", "hr", "img", "input", "link", "meta"))
 
 
 def raw(node: Node) -> str:
-    """Return what stands in the document for a node: markup as it is, anything else as text.
+    """Return the source of a node: markup unchanged, anything else escaped.
 
     >>> raw(["<b>", tag("b", "1 < 2"), None])
     '&lt;b&gt;<b>1 &lt; 2</b>'
@@ -39,8 +39,8 @@ def raw(node: Node) -> str:
 def tag(name: str, /, *children: Node, **attributes: str | float | bool | None) -> Html:
     """Return an element.
 
-    The attribute ``class_`` is "class", and other underscores are dashes. True: without a value; None and False: left
-    out.
+    The attribute ``class_`` is "class", and other underscores are dashes. An attribute that is True has no value; one
+    that is None or False is left out.
 
     >>> tag("a", "<x>", href="/?a=1&b=2", class_="row", data_at=3, hidden=False)
     '<a href="/?a=1&amp;b=2" class="row" data-at="3">&lt;x&gt;</a>'

@@ -1,4 +1,4 @@
-"""The server: who is let in, who answers, and the answers about all collections together."""
+"""The server: access, routes, and the responses about all collections together."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 _STATIC = Path(__file__).parent / "static"
 _COOKIE = "crawlsched_token"
-# Nothing from elsewhere, nothing inline, in nobody's frame.
+# No content from elsewhere, no inline content, and no other site may frame the page.
 _POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'"
@@ -60,7 +60,7 @@ class _Server:
         app.router.add_static("/static", _STATIC)
         return app
 
-    # -- who is let in
+    # -- access
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: Any) -> web.StreamResponse:
@@ -80,8 +80,8 @@ class _Server:
         return answer
 
     def _refusal(self, request: web.Request) -> web.Response | None:
-        """Return why somebody is not let in; None: he is."""
-        # A foreign page whose name is made to lead here asks with that name (DNS rebinding).
+        """Return why a request is refused; None: it is not."""
+        # DNS rebinding: a foreign site can make its own name lead here. Its requests then have that name.
         name = urlsplit(f"//{request.host}").hostname or ""
         if is_loopback(self._host) and not is_loopback(name):
             return self._say(request, 421, "This address is served under the names of this machine only.")
@@ -94,7 +94,7 @@ class _Server:
         if given is not None and self._knows(given):
             if request.method != "GET" or request.path.endswith(("/changes.jsonl", "/changes.atom", "/metrics")):
                 return None
-            # The token moves from the address, which is kept in histories, into a cookie that no script and no other
+            # Histories keep addresses. So the token moves from the address into a cookie that no script and no other
             # site gets.
             rest = "&".join(f"{quote(k)}={quote(v)}" for k, v in request.query.items() if k != "token")
             # With two slashes at its beginning the address would lead to another site.
@@ -105,7 +105,7 @@ class _Server:
         bearer = request.headers.get("Authorization", "").removeprefix("Bearer ")
         if self._knows(bearer) or self._knows(request.cookies.get(_COOKIE, "")):
             return None
-        return self._say(request, 401, "This page wants its token: open the address that stands in the crawl's log.")
+        return self._say(request, 401, "This page wants its token: open the address in the crawl's log.")
 
     def _knows(self, given: str) -> bool:
         return self._token is not None and hmac.compare_digest(given.encode(), self._token.encode())
@@ -127,7 +127,7 @@ class _Server:
         return html_answer(document("Collections", main, self._title, is_one_of=True, has_views=False, refresh=10))
 
     def _seen(self, request: web.Request) -> dict[str, Vitals]:
-        """Look at all that are watched, or at the one that is asked for."""
+        """Read the vitals of all watched collections, or of the one that was asked for."""
         asked = request.query.get("collection")
         watched = [one for one in self._watched if asked in (None, one.name)]
         if not watched:
@@ -144,7 +144,7 @@ class _Server:
         of_all = [check for of_one in found.values() for check in of_one]
         is_well = all(check.is_well for check in of_all)
         said: dict[str, Any] = {name: [check._asdict() for check in of_one] for name, of_one in found.items()}
-        # A program that restarts an unhealthy crawl goes by the status.
+        # A program that restarts an unhealthy crawl looks at the status.
         status = 200 if all(check.is_well or not check.is_of_process for check in of_all) else 503
         answer = {"collections": said} if len(self._watched) > 1 else {"checks": said[self._watched[0].name]}
         return web.json_response({"ok": is_well, **answer}, status=status)
@@ -153,7 +153,7 @@ class _Server:
 async def serve(
     watched: Sequence[CollectionViews], *, title: str, host: str, port: int, token: str | None
 ) -> AsyncIterator[str]:
-    """Listen; give the address once it is listened on, and stop when the iterator is closed.
+    """Serve; yield the address once the server listens, and stop when the iterator is closed.
 
     Port 0 is any free one. Visitors have to know the token, if there is one. With several collections each has its
     views below ``/c/``, and a page with the title leads to them.

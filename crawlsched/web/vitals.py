@@ -1,4 +1,4 @@
-"""Vitals: the few numbers that tell whether a crawl does its work, read from the database in milliseconds."""
+"""Vitals: the few numbers that show whether a crawl works, read from the database in milliseconds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LONGEST_UNSAVED = 10.0
 
 @dataclass(frozen=True, kw_only=True)
 class Vitals:
-    """What is known of a collection at a moment."""
+    """The vitals of a collection at a moment."""
 
     time: float  # by the clock of the database, POSIX seconds
     owner: LeaseRow | None  # the crawl that runs, or ran last
@@ -30,13 +30,13 @@ class Vitals:
     sample: dict[str, Any]  # the newest row of `samples`; empty: there is none
     undelivered: int  # pages whose last change has not been through callback and pipelines
     delivered: int  # lines of the change feed, since the collection was begun
-    resting: list[Host]  # hosts that asked to be left alone, and still are
+    resting: list[Host]  # hosts that asked for rest, and still rest
     withheld: dict[str, int]  # how many responses were held back, by reason
     failing: dict[str, dict[str, Any]]  # the hosts most of whose pages fail: since when, how, and their pages by state
 
 
 def vitals(store: Store) -> Vitals:
-    """Read them."""
+    """Read the vitals of a collection."""
     owner, now = store.owner(), store.clock()
     page = models.pages
     pending = (
@@ -107,7 +107,7 @@ def checks(
         found.append(_dispatching(status))
     if (paused_since := status.get("paused_since")) is not None:
         paused = max(seen.time - paused_since, 0.0)
-        # One that lasts longer was forgotten.
+        # A longer pause was probably forgotten.
         found.append(Check("pause", paused <= DAY, f"paused by hand for {say_duration(paused)}"))
     failing = [say_failing(host, known, seen.time) for host, known in seen.failing.items()]
     more = f" and {len(failing) - 5:,} more" if len(failing) > 5 else ""
@@ -148,7 +148,7 @@ def say_failing(host: str, known: dict[str, Any], now: float) -> str:
 
 
 def of_pages(sample: dict[str, Any]) -> str:
-    """Say over how many pages freshness is taken, and how many of them fail and so are not known to be fresh."""
+    """Say from how many pages freshness is computed, and how many of these fail, so that theirs is not known."""
     if sample.get("wanted") is None:
         return ""
     failing = f"; {sample['failing']:,.0f} of them fail" if sample.get("failing") else ""
@@ -168,7 +168,7 @@ def _leased(seen: Vitals) -> Check:
 
 
 def _passed(seen: Vitals, longest: float) -> Check:
-    """Say whether a pass has ended, or begun, lately enough, as by cron."""
+    """Check whether a pass, such as cron starts, has ended or begun lately enough."""
     owner = seen.owner
     if owner is None:
         return Check("passed", False, "it was never crawled")
@@ -191,7 +191,7 @@ def _dispatching(status: dict[str, Any]) -> Check:
     if status.get("rests"):
         return Check("dispatching", True, "nothing goes out at this hour (CRAWLSCHED_BANDWIDTH)")
     silence = float(status.get("silence") or 0.0)
-    # Two slots are half of the time after which a crawl that sends nothing ends by itself.
+    # A crawl that sends nothing ends by itself after twice this time: four slots where these are rare.
     longest = max(STALE_AFTER, 2.0 / float(status.get("bandwidth") or 1.0))
     said = (
         "requests go out as they should" if silence <= longest else f"nothing has gone out for {say_duration(silence)}"

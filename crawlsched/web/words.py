@@ -1,4 +1,4 @@
-"""Words: numbers and times as they stand on a page, where there is less room than on a terminal."""
+"""Words: numbers and times in the short form that fits the web page."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["BINDS", "SHOWN", "ago", "clock", "duration", "moment", "noted", "num
 
 #: Lines and rows of a view at most.
 SHOWN = 100
-#: What binds a page's next crawl, by the planner's name for it.
+#: Texts for what decides a page's next crawl, by the planner's names.
 BINDS = {
     "value": "what a crawl of it is worth",
-    "overdue": "the max_interval of CRAWLSCHED_PAGES: it is overdue, and goes before anything of value",
-    "forced": "a word from outside: it goes before anything of value",
+    "overdue": "the max_interval of CRAWLSCHED_PAGES: it is overdue, and goes before pages of any value",
+    "forced": "a command, the spider or a long wait: it is forced, and goes before pages of any value",
     "min_interval": "the min_interval of CRAWLSCHED_PAGES: it may not be crawled again yet",
     "not_before": "the wait after its last visit, which ended badly",
     "host": "its host, which asked to be left alone",
@@ -34,7 +34,7 @@ def noted(report: Mapping[str, Any]) -> list[str]:
     if report["visits"] and report["visits"][0]["outcome"] == "wrong":
         notes.append("at its last visit another page (a log-in wall, an error page) was served in its place")
     if lying := [name for name, standing in report["validators"].items() if standing == "lying"]:
-        notes.append(f"its host's {' and '.join(lying)} did not move when pages changed, and count for nothing")
+        notes.append(f"its host's {' and '.join(lying)} did not change when pages did, and are not believed")
     if report["moved_to"]:
         notes.append(f"it moved to {report['moved_to']}")
     return notes

@@ -12,9 +12,9 @@ Series = list[tuple[float, float]]
 
 @dataclass(frozen=True)
 class Picture:
-    """What is to be seen: two series of (seconds, freshness), their means, and a title.
+    """The content of the picture: two series of (seconds, freshness), their means, and a title.
 
-    The means are pairs: over the measured part, and over all.
+    The means are pairs: over the measured part, and over the whole run.
     """
 
     ours: Series

@@ -1,4 +1,4 @@
-"""The processes of the demo: started, watched, and ended whatever happens."""
+"""The processes of the demo: they are started, watched, and ended in any case."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LAST_LINES = 15
 
 
 class Failure(Exception):
-    """The demo cannot go on; the message says why in a sentence."""
+    """The demo cannot go on; the message is a sentence with the reason."""
 
 
 class Child:
@@ -26,10 +26,10 @@ class Child:
             self.process = subprocess.Popen(
                 command,
                 cwd=folder,
-                stdin=subprocess.PIPE,  # closed when we end, however we end: the sites take that as their end
+                stdin=subprocess.PIPE,  # closed when we end, in any way; then the sites end, too
                 stdout=subprocess.PIPE if read_stdout else file,
                 stderr=file,
-                start_new_session=True,  # Ctrl-C reaches us alone, and we end the others in order
+                start_new_session=True,  # only we get Ctrl-C, and then end the others in order
                 env=os.environ | {"PYTHONUNBUFFERED": "1"},
             )
 
@@ -46,7 +46,7 @@ class Child:
             if not selector.select(timeout):
                 raise Failure(f"{self.name} did not start within {timeout:g} s; {self.last_lines()}")
             line = self.process.stdout.readline()
-        if not line:  # its output has ended, and so has it
+        if not line:  # its output has ended, so the process has ended, too
             self.wait(timeout)
             self.check()
         return line.decode().strip()

@@ -1,4 +1,4 @@
-"""What the demo found out: the table that a person reads and the JSON object that a program reads."""
+"""The results of the demo: a table for people and a JSON object for programs."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 from living_site.cast import by_address
 from living_site.measuring import Truth
 
-#: A machine that lets a crawl send less than this share of what it may is too slow for a comparison: 23 of 25 a second.
+#: If a crawl sends less than this share of its bandwidth (23 of 25 a second), the machine is too slow for a comparison.
 LEAST_SHARE = 0.92
 
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two crawls: its site's truth, and the statistics that Scrapy ended with."""
+    """One of the two crawls: its site's truth, and Scrapy's final statistics."""
 
     truth: Truth
     stats: dict[str, Any]
@@ -31,7 +31,7 @@ class Side:
 
     @property
     def changes_per_100_crawls(self) -> float:
-        """Share of the crawls that were worth it, in per cent."""
+        """Share of the crawls that found a change, in per cent."""
         return 100.0 * self.n_changes / max(1, self.n_crawls)
 
 
@@ -45,7 +45,7 @@ class Report:
         POSIX seconds; freshness and rates are averages over the time from measured_from to end.
     sources
         What crawlsched learned about sitemaps: address to its row of ``crawlsched status --json``; ``precision`` and
-        ``recall``, with ``_interval``, are None where nothing is known yet.
+        ``recall``, with ``_interval``, are None if they are not known yet.
     """
 
     ours: Side
@@ -71,14 +71,14 @@ class Report:
 
     @property
     def void(self) -> bool:
-        """Whether this machine was too slow for the comparison to say anything: a side got fewer requests than it may.
+        """Whether this machine was too slow for a comparison: a side sent clearly fewer requests than it was allowed.
 
-        In the measured time, and by so much that it shows.
+        Only requests of the measured time count.
         """
         return min(self.rate(side) for side in (self.ours, self.in_turn)) < LEAST_SHARE * self.bandwidth
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what the last line of the demo says."""
+        """Return the object of the last line of the demo."""
         stats = self.ours.stats
         return {
             "achieved_rate": round(self.rate(self.ours), 3),
@@ -107,7 +107,7 @@ class Report:
         }
 
     def table(self) -> str:
-        """Return both sides beside each other, as a person reads them, and what the sitemaps turned out to be worth."""
+        """Return a table of both sides for people, with the quality of the sitemaps."""
         rows = [("", "crawlsched", "in turn")]
         rows += [(name, f(self.ours), f(self.in_turn)) for name, f in self._rows()]
         lines = [f"  {name:<42} {ours:>12} {in_turn:>12}" for name, ours, in_turn in rows]
@@ -179,7 +179,7 @@ def _share(share: float | None) -> str:
 
 
 def _trust(facts: dict[str, Any], name: str) -> str:
-    """Say what was learned, with the interval within which it lies with a probability of 95 %."""
+    """Say a learned value with its 95 % interval."""
     if facts[name] is None:
         return "not known yet"
     low, high = facts[f"{name}_interval"]

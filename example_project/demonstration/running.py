@@ -1,4 +1,4 @@
-"""What both demos do alike: read their options, clear their folder, start a site, run commands, and end."""
+"""The common parts of both demos: read options, clear the folder, start a site, run commands, and end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ START_TIMEOUT = 60.0
 
 def run_demo(demo: Callable[[Children], dict[str, object]]) -> int:
     """Run a demo, print what it returns as the last line, and return the exit code."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # both ways to end it end it alike
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGTERM ends it as Ctrl-C does
     try:
         with Children() as children:
             print(json.dumps(demo(children)))
@@ -30,7 +30,7 @@ def run_demo(demo: Callable[[Children], dict[str, object]]) -> int:
         print("demo: interrupted; everything it started has ended.", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        # Whoever read our output (`head`) has seen enough. Python would complain once more when it flushes at exit.
+        # The reader of our output (`head`) has closed it. Python would raise again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     return 0
@@ -68,7 +68,7 @@ def clear(folder: Path) -> None:
 
 
 def start_site(children: Children, name: str, seed: int, epoch: float, truth: Path, log: Path) -> Child:
-    """Start a living site, which writes its truth down; its first line is the URL of its front page."""
+    """Start a living site, which logs its truth; its first line is the URL of its front page."""
     command = [sys.executable, "-m", "living_site", "--seed", str(seed), "--epoch", repr(epoch)]
     command += ["--truth", str(truth), "--while-stdin-is-open"]
     return children.start(name, command, PROJECT, log, read_stdout=True)

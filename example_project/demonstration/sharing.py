@@ -1,4 +1,4 @@
-"""What the demo of many processes found out: who asked whom when, by the site's own log; the table, and the picture."""
+"""The results of the demo of many processes, from the site's own log of requests: a table and a picture."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from crawlsched.sharing import shard_of
 from living_site.measuring import Truth
 
 COLOURS, FRESH, QUIET = ("#1b6ca8", "#e0a458", "#6a9f6b"), "#1b6ca8", "#666666"
-WINDOW = 10.0  # seconds: in none of them may more go out than 1.02 of the bandwidth, and one more for each process
-SMOOTHED = 3.0  # seconds: the picture's rates are means over so many
+WINDOW = 10.0  # seconds: any such window may have 1.02 times the bandwidth, and one request more for each process
+SMOOTHED = 3.0  # seconds: the picture's rates are means over this time
 STEP = 0.5
 HALF_A_NAME = 9  # steps of the picture
 
@@ -50,7 +50,7 @@ class Shared:
 
     @cached_property
     def arrivals(self) -> dict[str, list[float]]:
-        """When each process's requests arrived, in order."""
+        """The times at which each process's requests arrived, in order."""
         found: dict[str, list[float]] = {member: [] for member in self.members}
         for arrived, _, _, agent in self.truth.asked:
             found[agent].append(arrived)
@@ -69,12 +69,12 @@ class Shared:
 
     @property
     def allowed(self) -> float:
-        """How many requests there may be in any ten seconds."""
+        """The most requests that are allowed in any ten seconds."""
         return 1.02 * WINDOW * self.bandwidth + len(self.members)
 
     @property
     def n_together(self) -> int:
-        """How often a host was asked by one process while it still answered another."""
+        """How often a process sent a request to a host that still answered another process."""
         last: dict[str, tuple[float, str]] = {}
         n = 0
         for arrived, answered, host, agent in sorted(self.truth.asked):
@@ -92,9 +92,9 @@ class Shared:
         return sum(left != right for agents in by_host.values() for left, right in pairwise(agents))
 
     def waits(self, member: str, at: float) -> list[float]:
-        """Return how long each shard of a process that fell silent waited for its next request from another.
+        """Return how long each shard of a killed or stopped process waited for its next request by another process.
 
-        A shard was that process's if it sent the shard's last request before.
+        A shard belonged to that process if it had sent the shard's last request.
         """
         owners: dict[int, str] = {}
         waited: dict[int, float] = {}
@@ -107,7 +107,7 @@ class Shared:
         return sorted(waited.values())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what the last line of the demo says."""
+        """Return the object of the last line of the demo."""
         middle = (self.start + self.end) / 2
         return {
             "bandwidth": self.bandwidth,
@@ -130,7 +130,7 @@ class Shared:
         }
 
     def table(self) -> str:
-        """Return who sent how much in which part of the run, and what held all the time."""
+        """Return a table of the rates of each process in each part of the run, and of figures for the whole run."""
         edges = (self.start, self.killed_at, self.stopped_at, self.continued_at, self.end)
         spans = list(pairwise(edges))
         names = ("all run", f"{self.killed} dead", f"{self.stopped} stopped", "it goes on")
@@ -153,7 +153,7 @@ class Shared:
         return "\n".join([*lines, *(f"  {name:<48} {value}" for name, value in facts)])
 
     def write_picture(self, path: Path) -> Path:
-        """Draw the rates of all processes upon each other, and freshness below, both over time."""
+        """Draw the stacked rates of all processes, and freshness below, both over time."""
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
 
@@ -169,7 +169,7 @@ class Shared:
         rates.annotate(said, (0, self.bandwidth), (6, 5), textcoords="offset points", ha="left", va="bottom")
         below = [0.0] * len(times)
         for member, height in zip(self.members, series, strict=True):
-            # Where its band is broad for a while its name has room.
+            # The name stands where the band is broad enough for it.
             room = [min(height[max(0, i - HALF_A_NAME) : i + HALF_A_NAME]) for i in range(len(times))]
             i = max(range(HALF_A_NAME, len(times) - HALF_A_NAME), key=room.__getitem__)
             if room[i] > 0.1 * self.bandwidth:
@@ -203,7 +203,7 @@ class Shared:
         return path
 
     def _around(self, member: str, at: float) -> float:
-        """Return a process's rate over the seconds around a moment, as far as they lie in the run."""
+        """Return a process's rate over the seconds around a moment, within the run."""
         return self.rate(member, max(self.start, at - SMOOTHED / 2), min(self.end, at + SMOOTHED / 2))
 
 

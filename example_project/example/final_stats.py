@@ -8,7 +8,7 @@ from scrapy.exceptions import NotConfigured
 
 
 class FinalStats:
-    """Writes all statistics as one JSON object into the file that ``FINAL_STATS_FILE`` names."""
+    """Write all statistics as one JSON object into the file that ``FINAL_STATS_FILE`` names."""
 
     def __init__(self, path, stats):
         self.path, self.stats = path, stats
@@ -19,7 +19,7 @@ class FinalStats:
         if not path:
             raise NotConfigured
         extension = cls(Path(path), crawler.stats)
-        # The last signal of a crawl: whoever counts has finished counting.
+        # The last signal of a crawl: all counts are final by then.
         crawler.signals.connect(extension.write, signals.engine_stopped)
         return extension
 

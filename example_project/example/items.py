@@ -1,11 +1,11 @@
-"""What the spiders bring home."""
+"""The items of the spiders."""
 
 from dataclasses import dataclass
 
 
 @dataclass
 class ChangedPage:
-    """A page as it was when it was found to be new or changed."""
+    """A page's state when a visit found it new or changed."""
 
     url: str
     title: str

@@ -14,23 +14,24 @@ NEWSPIDER_MODULE = "example.spiders"
 
 ADDONS = {"crawlsched.Addon": 500}
 
-# How many requests go out, whatever happens: all pages, sitemaps, robots.txt files and redirects together. The site has
-# about 510 pages, so each could be visited every 20 s; a third of them changes faster than that.
+# The rate of all requests: pages, sitemaps, robots.txt files and redirects together. The site has about 510 pages, so
+# each could be visited every 20 s; a third of them changes faster than that.
 CRAWLSCHED_BANDWIDTH = "25/s"
 
-# The living site lives fast: one of its seconds stands for an hour elsewhere. So do these settings; a real project
-# needs none of them.
+# The living site changes fast: one of its seconds stands for an hour elsewhere. So these settings are small; a real
+# project needs none of them.
 CRAWLSCHED_SOURCE_INTERVAL = 3  # seconds between two looks at a sitemap
 CRAWLSCHED_PRIVATE_ADDRESSES = ["127.0.0.0/8"]  # the demo's sites are on this machine, and name their sitemaps
 CRAWLSCHED_ERROR_INTERVAL = 2  # spells of errors last 4 s
 
-# A page that failed is visited again in any case. Scrapy's middleware would ask again at once, twice, and pay for it.
+# crawlsched visits a page that failed again. Scrapy's middleware would also try it twice at once, and each try takes a
+# slot.
 RETRY_ENABLED = False
 
-# The blog tells every visitor a different number; everything else that differs between two fetches is invisible.
+# The blog shows every visitor another number; everything else that differs between two fetches is invisible.
 CRAWLSCHED_FINGERPRINT_DROP = [".visitors"]
 
-# Writes the statistics down at the end, when `FINAL_STATS_FILE` names a file: the demo reads them.
+# Writes the statistics at the end, if `FINAL_STATS_FILE` names a file: the demo reads them.
 EXTENSIONS = {"example.final_stats.FinalStats": 0}
 
 
@@ -44,9 +45,9 @@ ROBOTSTXT_OBEY = True
 #CONCURRENT_REQUESTS = 16
 # The museum answers after 1.2 s, and its pages are worth more than one visit in that time.
 CONCURRENT_REQUESTS_PER_DOMAIN = 8
-# startproject writes 1: at most a request a second to each host. With ten hosts that would be 10/s and not 25/s: the
-# hosts here are ours, and can bear it. On other people's sites keep it; crawlsched then sends the next best page of
-# another host, and slots for which no host is free stay unused.
+# startproject writes a delay of 1 s for each host. Ten hosts would then get 10/s instead of 25/s. These hosts are ours,
+# and need no delay. Keep it for other people's sites: crawlsched then sends the next best page of another host, and
+# slots for which no host is free stay unused.
 DOWNLOAD_DELAY = 0
 
 # Disable cookies (enabled by default)

@@ -16,14 +16,14 @@ from living_site.server import Server, listen
 from living_site.site import Site
 from living_site.truth import TruthLog
 
-CATCH_UP_INTERVAL = 0.1  # seconds: the truth about changes is never later than this
+CATCH_UP_INTERVAL = 0.1  # seconds: changes are logged at most this late
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Serve the site until told to stop; prints its front page's URL as the first line."""
     parser = argparse.ArgumentParser(prog="living_site", description="A living web site on loopback.")
-    parser.add_argument("--seed", type=int, default=1, help="sites with one seed live the same life (default: 1)")
-    parser.add_argument("--epoch", type=float, help="POSIX time at which its life begins (default: now)")
+    parser.add_argument("--seed", type=int, default=1, help="sites with one seed change alike (default: 1)")
+    parser.add_argument("--epoch", type=float, help="POSIX time at which it begins (default: now)")
     parser.add_argument(
         "--truth", type=Path, default=Path("truth.jsonl"), help="where to write the truth (default: %(default)s)"
     )

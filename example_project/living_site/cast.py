@@ -1,4 +1,4 @@
-"""The cast: ten hosts, each with the habits of a kind of site that every crawler meets."""
+"""The cast: ten hosts, each like a kind of site that every crawler meets."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Sitemap = Literal["none", "absent file", "honest", "late", "partial", "stamped n
 class Host:
     """One host and its habits; times are seconds at the demo's scale, where a second stands for an hour."""
 
-    number: int  # the last part of its address: Scrapy tells hosts apart without their ports, so hosts are addresses
+    number: int  # the last part of its address; hosts are addresses, since Scrapy ignores ports when it compares hosts
     subject: str
     n_sections: int = 5
     articles_per_section: int = 10
     change_interval: float = 60.0  # median over the pages which change at all
     spread: float = 1.0  # standard deviation of ln(interval) over pages: 1.0 is a factor of 2.7
     never: float = 0.2  # share of pages which never change
-    burst: float = 1.0  # changes come in bursts of about so many, a second apart; 1: one by one
+    burst: float = 1.0  # mean size of bursts of changes, a second apart; 1: no bursts
     mass_edit_interval: float | None = None  # mean time between edits of a whole section at once
     etag: ETag = "honest"
     last_modified: LastModified = "honest"
@@ -29,9 +29,9 @@ class Host:
     sitemap_form: Literal["plain", "gzip", "index"] = "plain"
     response_time: float = 0.005
     crawl_delay: float | None = None
-    visible_noise: bool = False  # a visitor counter which everybody sees, and which is no change
-    private: bool = False  # a part that robots.txt forbids, and which is linked all the same
-    gone: float = 0.0  # share of articles that vanish, half of them to return
+    visible_noise: bool = False  # a visible visitor counter, which is no change
+    private: bool = False  # a part that robots.txt forbids, although pages link to it
+    gone: float = 0.0  # share of articles that vanish; half of them return
     moved: float = 0.0  # share of articles that move to another path
     unavailable_interval: float | None = None  # mean time between spells of 503
     too_many_interval: float | None = None  # mean time between spells of 429 with Retry-After
@@ -42,7 +42,8 @@ class Host:
         return f"127.0.0.{self.number}"
 
 
-# Change intervals differ by four decades over the whole cast; what a crawler can believe differs from host to host.
+# Change intervals of all hosts together span a factor of 10,000. Headers and sitemaps can be believed on some hosts
+# only.
 CAST: tuple[Host, ...] = (
     Host(11, "portal", change_interval=20.0, sitemap_form="index"),
     Host(
@@ -94,9 +95,9 @@ CAST: tuple[Host, ...] = (
     ),
 )
 
-LATE_REBUILD = 8.0  # a late sitemap is rebuilt by a job every so many seconds
-PARTIAL_RECALL = 0.5  # a partial sitemap tells of this share of the changes
-FALSE_STAMP_INTERVAL = 120.0  # ... and stamps every page without a change, on average every so many seconds
+LATE_REBUILD = 8.0  # seconds between two rebuilds of a late sitemap by a job
+PARTIAL_RECALL = 0.5  # a partial sitemap announces this share of the changes
+FALSE_STAMP_INTERVAL = 120.0  # ... and stamps every page without a change, at this mean interval in seconds
 FASTEST = 2.0  # no page changes more often than this, on average
 SPELL = 4.0  # a spell of 503 or 429 lasts so long
 

@@ -1,4 +1,4 @@
-"""What really happened: reads the truth log, while it grows or afterwards, and measures freshness exactly."""
+"""Measuring: read the truth log, while it grows or afterwards, and compute freshness exactly."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import Any
 
 @dataclass
 class SitemapTruth:
-    """How far one host's sitemaps were to be believed, counted over the pages that the client had fetched before.
+    """The true quality of one host's sitemaps, over pages that the client had fetched before.
 
-    An announcement is heard when the sitemap that makes it is served. It is true if a change has made it which the
-    client has neither fetched nor heard of before.
+    The client gets an announcement when its sitemap is served. The announcement is true if it comes from a change that
+    the client has not fetched, and that no earlier announcement reported.
     """
 
     n_announcements: int = 0
@@ -32,15 +32,14 @@ class SitemapTruth:
 
     @property
     def recall(self) -> float | None:
-        """Share of the changes that the sitemap tells of, sooner or later; None without changes."""
+        """Share of the changes that the sitemap announces, sooner or later; None without changes."""
         return self.n_told / self.n_changes if self.n_changes else None
 
     @property
     def recall_in_time(self) -> float | None:
-        """Share of the changes that the client heard of before it saw them itself; None if it learned of none.
+        """Share of the changes that were announced before the client saw them; None if it saw or was sent none.
 
-        This is what announcements are worth to a crawl, and what it can find out: of what it has seen already they tell
-        it nothing.
+        A crawl can learn only this share, and only these announcements help it: later ones report what it has seen.
         """
         n_learned = self.n_heard_first + self.n_seen_first
         return self.n_heard_first / n_learned if n_learned else None
@@ -48,33 +47,33 @@ class SitemapTruth:
 
 @dataclass
 class PageTruth:
-    """What is known about one page so far."""
+    """The state of one page, and the client's copy of it."""
 
     host: str
     url: str
     alive: bool
     version: int = 0
     held: int | None = None  # the version of the client's last 200; None: it has no copy
-    n_told: int = 0  # changes since the last fetch that the sitemap tells of, and how many of these were announced
+    n_told: int = 0  # changes since the last fetch that the sitemap reports, and how many of these were announced
     n_heard: int = 0
-    n_seen: int = 0  # changes that fetches saw: the version of the last one
+    n_seen: int = 0  # number of changes up to the last fetch: the version that it saw
 
     @property
     def fresh(self) -> bool:
-        """Whether the client's copy is the page as it is."""
+        """Whether the client's copy equals the page."""
         return self.alive and self.held == self.version
 
 
 @dataclass
 class Truth:
-    """A site's truth log and what follows from it.
+    """A site's truth log and the figures computed from it.
 
     Attributes
     ----------
     steps
         (time, fresh pages, living pages) after every event, in the order of time: freshness is constant in between.
     statuses
-        Requests by what they asked for (``page``, ``sitemap``, ``robots``, ``other``) and by status.
+        Numbers of requests by kind (``page``, ``sitemap``, ``robots``, ``other``) and by status.
     arrivals
         Times at which requests arrived, POSIX seconds.
     asked
@@ -99,7 +98,7 @@ class Truth:
     _n_alive: int = 0
 
     def read(self) -> Truth:
-        """Take in the lines written since the last call; an unfinished last line waits for the next."""
+        """Read the lines written since the last call; an unfinished last line is left for the next call."""
         with self.path.open("rb") as file:
             file.seek(self._offset)
             for line in file:
@@ -110,7 +109,7 @@ class Truth:
         return self
 
     def freshness_now(self) -> float:
-        """Return the share of living pages of which the client's copy was right at the last event."""
+        """Return the share of living pages whose copy was fresh at the last event."""
         return self._n_fresh / self._n_alive if self._n_alive else 0.0
 
     def freshness(self, start: float, end: float) -> float:
@@ -205,7 +204,7 @@ class Truth:
                 page.n_heard = page.n_told
 
     def _take_visit(self, page: PageTruth, line: dict[str, Any]) -> None:
-        """Take in an answer that showed the page as it is, or pretended to."""
+        """Take in an answer that showed the page, or claimed that the client's copy was fresh."""
         fresh = page.fresh
         if page.held is not None and (counts := self.sitemaps.get(page.host)) is not None:
             counts.n_seen_first += line["version"] - page.n_seen - page.n_heard

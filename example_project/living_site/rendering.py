@@ -1,4 +1,4 @@
-"""What the site sends: HTML with a text that tells its version and noise that tells nothing, sitemaps, robots.txt."""
+"""The contents of the site: HTML with a text for each version, and with noise; sitemaps; robots.txt."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def paragraph(key: str, n_words: int) -> str:
 
 
 def article(site: Site, page: Page, at: float) -> str:
-    """Return the page's own text at a time: two paragraphs that stay and one that is rewritten by every change."""
+    """Return the page's own text at a time: two constant paragraphs, and one that every change rewrites."""
     key = f"{site.seed}/{page.host.number}{page.path}"
     version = page.timeline.version(at)
     return (
@@ -30,16 +30,16 @@ def article(site: Site, page: Page, at: float) -> str:
 
 
 def html(site: Site, page: Page, at: float, origin: str, noise: Random) -> str:
-    """Return the page as a browser gets it, noise included.
+    """Return the whole page, noise included.
 
     Parameters
     ----------
     at
         Seconds since the site's epoch.
     origin
-        How links to the portal's other hosts are written, with ``{address}`` in it: ``http://{address}:8000``.
+        The pattern of links to other hosts of the portal, with ``{address}`` in it: ``http://{address}:8000``.
     noise
-        Where nonces, counters and rotating links come from: different at every fetch, and no change.
+        The source of nonces, counters and rotating links, which differ at every fetch, and are no change.
     """
     nonce = f"{noise.getrandbits(64):016x}"
     return f"""<!doctype html>
@@ -72,7 +72,7 @@ def _visitors(host: Host, noise: Random) -> str:
 
 
 def _read_on(site: Site, page: Page, noise: Random) -> str:
-    """Link to two other articles, others at every fetch, under words that stay: a rotating link is no change."""
+    """Link to two other articles, which vary at every fetch under the same words: a rotating link is no change."""
     hub = site.page(page.host.address, page.path.rpartition("/")[0] + "/")
     others = hub.links if hub is not None and hub.links else page.links
     links = "".join(f'<a rel="related" href="{noise.choice(others)}">Read on</a> ' for _ in range(2)) if others else ""
@@ -90,12 +90,12 @@ def robots(host: Host, origin: str) -> str:
 
 
 def sitemap_path(host: Host) -> str:
-    """Return where robots.txt says the host's sitemap is."""
+    """Return the path of the host's sitemap as robots.txt names it."""
     return {"plain": "/sitemap.xml", "gzip": "/sitemap.xml.gz", "index": "/sitemap_index.xml"}[host.sitemap_form]
 
 
 def w3c(epoch: float, at: float) -> str:
-    """Return a time as sitemaps write it, to the millisecond."""
+    """Return a time in the form of sitemaps, to the millisecond."""
     return datetime.fromtimestamp(epoch + at, UTC).isoformat(timespec="milliseconds")
 
 
@@ -105,7 +105,7 @@ def child_sitemaps(host: Host) -> list[str]:
 
 
 def lastmods(site: Site, host: Host, path: str, at: float) -> dict[int, float]:
-    """Return what a sitemap says at a time: page number to ``lastmod``, in seconds since the epoch."""
+    """Return the dates of a sitemap at a time: page number to ``lastmod``, in seconds since the epoch."""
     if host.sitemap == "late":
         at = at // LATE_REBUILD * LATE_REBUILD
     pages = site.pages_of(host)
@@ -121,13 +121,13 @@ def lastmods(site: Site, host: Host, path: str, at: float) -> dict[int, float]:
 
 
 def sitemap(site: Site, said: dict[int, float], epoch: float, origin: str) -> str:
-    """Return the sitemap that says this."""
+    """Return a sitemap with these dates."""
     urls = {origin.format(address=site.pages[n].host.address) + site.pages[n].path: stamp for n, stamp in said.items()}
     return _sitemap_xml("urlset", "url", urls, epoch)
 
 
 def sitemap_index(site: Site, host: Host, epoch: float, at: float, origin: str) -> str:
-    """Return an index of the host's sitemaps and of when each was last modified."""
+    """Return an index of the host's sitemaps with the date of each."""
     front = origin.format(address=host.address)
     children = {front + path: max(lastmods(site, host, path, at).values()) for path in child_sitemaps(host)}
     return _sitemap_xml("sitemapindex", "sitemap", children, epoch)

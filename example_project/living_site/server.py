@@ -20,16 +20,16 @@ BASE_AGE = 86_400.0  # a page that has not changed since the epoch was last modi
 
 
 class Server:
-    """Answers requests for a site and writes the truth down.
+    """Answer requests for a site and log the truth.
 
     Parameters
     ----------
     site
-        What to serve.
+        The site to serve.
     epoch
-        POSIX time at which the site's life begins.
+        POSIX time at which the site begins.
     truth
-        The log of what happens.
+        The log of events and requests.
     port
         The port on which all addresses listen, for links.
     clock
@@ -42,7 +42,7 @@ class Server:
         self._site, self._epoch, self._truth, self._clock = site, epoch, truth, clock
         self._hosts = {host.address: host for host in site.cast}
         self._origin = f"http://{{address}}:{port}"
-        # Seeded like all the rest, though what a crawler gets depends on the order of its requests, too.
+        # Seeded like all the rest, but a crawler's responses also depend on the order of its requests.
         self._noise = Random(f"{site.seed}/noise")
 
     def now(self) -> float:
@@ -50,7 +50,7 @@ class Server:
         return self._clock() - self._epoch
 
     async def answer(self, request: web.Request) -> web.Response:
-        """Answer one request: robots.txt and sitemaps, the forbidden part, pages, and whatever else with 404."""
+        """Answer one request: robots.txt, sitemaps, the forbidden part and pages; anything else gets 404."""
         arrived = self.now()
         host = self._hosts[request.transport.get_extra_info("sockname")[0]]  # type: ignore[union-attr]
         await asyncio.sleep(host.response_time)
@@ -107,7 +107,7 @@ class Server:
         return headers
 
     def _sitemap(self, host: Host, request: web.Request, at: float) -> tuple[web.Response, dict[str, object]]:
-        """Answer with the sitemap or index at this path, or with 404; the facts say which pages it announces."""
+        """Answer with the sitemap or index at this path, or with 404; the facts name the pages that it announces."""
         path = request.path
         if host.sitemap in ("none", "absent file"):
             return web.Response(status=404, text="There is no such page."), {}
@@ -128,7 +128,7 @@ class Server:
 
 
 def is_not_modified(request: web.Request, validators: dict[str, str]) -> bool:
-    """Whether to answer 304: If-None-Match decides where both sides know an ETag, If-Modified-Since otherwise."""
+    """Whether to answer 304: If-None-Match decides if both sides have an ETag, otherwise If-Modified-Since."""
     asked = request.headers.get("If-None-Match")
     if asked is not None and "ETag" in validators:
         return asked == validators["ETag"]

@@ -1,4 +1,4 @@
-"""The site as it is at any moment: its pages, their links, their timelines. No network and no clock here."""
+"""The site: its pages, links and timelines at any time. No network and no clock here."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from random import Random
 from living_site.cast import CAST, Host
 from living_site.timeline import Timeline, draw_changes, draw_interval, draw_spells, draw_stamps
 
-HORIZON = 3600.0  # the site lives for an hour; after that nothing changes any more
-LIFE_EVENTS = (5.0, 60.0)  # pages vanish and move in this part of the site's life, so that a short demo sees it
-GONE_FOR = 20.0  # mean time that a page which comes back was away
+HORIZON = 3600.0  # the site changes for an hour, and not after that
+LIFE_EVENTS = (5.0, 60.0)  # pages vanish and move early, so that a short demo sees it
+GONE_FOR = 20.0  # mean time for which a page is away before it comes back
 
 SECTIONS = ("amber", "birch", "cedar", "dahlia", "elder")
 VOCABULARY = """
@@ -26,20 +26,20 @@ WORDS = VOCABULARY.split()
 
 @dataclass
 class Page:
-    """One address that can be fetched, with its life."""
+    """One URL that can be fetched, with its timeline."""
 
     number: int
     host: Host
     path: str
     title: str
     timeline: Timeline
-    links: list[str] = field(default_factory=list)  # absolute paths on the same host, in the order they stand
+    links: list[str] = field(default_factory=list)  # absolute paths on the same host, in their order on the page
     moved_to: Page | None = None
 
     def is_told(self, change: float) -> bool:
-        """Whether the host's sitemap tells of the change at this time, be it late.
+        """Whether the host's sitemap announces the change at this time, at once or late.
 
-        One that stamps all pages at each request tells of none: what changes makes no difference to what it says.
+        A sitemap that stamps all pages at each request announces no change: its dates do not depend on changes.
         """
         return self.host.sitemap in ("honest", "late", "partial") and change in self._stamps
 
@@ -66,7 +66,7 @@ class Site:
             self._draw_fate(page)
 
     def page(self, address: str, path: str) -> Page | None:
-        """Return the page at this address and path, whether alive or not; None if there never is one."""
+        """Return the page at this address and path, also before or after its life; None if there never is one."""
         return self._at.get((address, path))
 
     def pages_of(self, host: Host) -> list[Page]:
@@ -74,7 +74,7 @@ class Site:
         return [page for page in self.pages if page.host is host]
 
     def spell(self, address: str, at: float) -> tuple[int, float] | None:
-        """Return the (status, end) of the spell of errors that the host goes through, None if it is well."""
+        """Return the (status, end) of the host's present spell of errors; None if it is well."""
         for status, spells in ((503, self.unavailable), (429, self.too_many)):
             for start, end in spells[address]:
                 if start <= at < end:

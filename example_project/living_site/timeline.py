@@ -1,4 +1,4 @@
-"""When pages change, vanish, return and move: drawn from the seed, so two sites with one seed live the same life."""
+"""Timelines: when pages change, vanish, return and move. The seed decides, so two sites with one seed are the same."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from living_site.cast import FALSE_STAMP_INTERVAL, FASTEST, PARTIAL_RECALL, SPEL
 class Timeline:
     """The life of one page in seconds since the site's epoch.
 
-    A version is the number of changes so far. ``stamps`` are the times at which the page's ``lastmod`` moves: the
-    changes themselves on an honest host, some of them and some others on a careless one.
+    A version is the number of changes so far. ``stamps`` are the times at which the page's ``lastmod`` moves. On an
+    honest host these are the changes; on a careless one some of the changes, and other times.
     """
 
     changes: list[float] = field(default_factory=list)
@@ -44,9 +44,9 @@ class Timeline:
         return self.born <= at < self.moved and not (self.gone <= at < self.returned)
 
     def events(self) -> list[tuple[float, str]]:
-        """Return what happens to the page as (time, ``change`` | ``gone`` | ``returned`` | ``moved`` | ``born``).
+        """Return the page's events as (time, ``change`` | ``gone`` | ``returned`` | ``moved`` | ``born``).
 
-        What happens to a page while it is not there is left out, and a version it returns with is a change.
+        Changes while the page is gone are left out. If it returns with another version, that is a change.
         """
         turns = {"born": self.born, "gone": self.gone, "returned": self.returned, "moved": self.moved}
         life = [(time, name) for name, time in turns.items() if math.isfinite(time)]

@@ -1,18 +1,17 @@
-"""The truth, written down by the site as it happens: one JSON object per line, in the order of time, flushed at once.
+"""The truth, logged by the site as it happens: one JSON object per line, in the order of time, flushed at once.
 
 Lines by their ``kind``:
 
 - ``site``: seed, epoch, port, addresses; the first line.
 - ``page``: one per address that can be fetched, with ``alive`` at the epoch.
-- ``change``, ``gone``, ``returned``, ``moved``, ``born``: what happens to a page, with the ``version`` it then has;
-  with a change also whether the host's sitemap has ``told`` of it or will.
+- ``change``, ``gone``, ``returned``, ``moved``, ``born``: an event of a page, with its ``version`` after that; a
+  change also has ``told``: whether the host's sitemap announces it, at once or later.
 - ``request``: every request answered: ``arrived`` and ``time`` (answered), host, path, status, and the ``agent`` that
-  the client says it is; for a page also the ``version`` it has and the versions that the client held ``before`` and
-  afterwards (``held``: that of its last 200; a 304 changes nothing in it; null: no copy); for a sitemap the pages
-  ``announced``: those whose ``lastmod`` differs from what the client was told before, and dates no change that the
-  client has fetched since.
+  the client names; for a page also its ``version``, and the versions that the client held ``before`` and
+  afterwards (``held``: that of its last 200; a 304 does not change it; null: no copy); for a sitemap the pages
+  ``announced``: their ``lastmod`` differs from the one served before, and is later than the client's last fetch.
 
-The site believes that it has one client, however many processes that is.
+The site treats all clients as one, however many processes there are.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from living_site.site import Site
 
 
 class TruthLog:
-    """Writes the truth, and remembers which version its client holds of every page."""
+    """Write the truth, and remember the client's version of every page."""
 
     def __init__(self, path: Path, site: Site, epoch: float, port: int) -> None:
         self._file = path.open("w", encoding="utf-8", buffering=1)  # flushed at every line
@@ -49,7 +48,7 @@ class TruthLog:
             )
 
     def catch_up(self, at: float) -> None:
-        """Write down everything that has happened to the pages by then (seconds since the epoch)."""
+        """Log all events of pages up to a time (seconds since the epoch)."""
         while self._n_written < len(self._events) and self._events[self._n_written][0] <= at:
             time, number, name, version = self._events[self._n_written]
             facts = {"told": self._site.pages[number].is_told(time)} if name == "change" else {}
@@ -57,12 +56,12 @@ class TruthLog:
             self._n_written += 1
 
     def request(self, arrived: float, at: float, **facts: Any) -> None:
-        """Write down a request that was answered, after everything that happened before."""
+        """Log a request that was answered, after all earlier events."""
         self.catch_up(at)
         self._write(kind="request", arrived=round(self._epoch + arrived, 4), time=round(self._epoch + at, 4), **facts)
 
     def visited(self, number: int, status: int, version: int, at: float) -> dict[str, Any]:
-        """Return the facts about an answer for a page, and remember what the client holds now."""
+        """Return the facts about an answer for a page, and remember the client's version."""
         before = self._held.get(number)
         if status in (200, 304):
             self._fetched[number] = at
@@ -71,9 +70,9 @@ class TruthLog:
         return {"page": number, "version": version, "before": before, "held": self._held.get(number)}
 
     def announced(self, address: str, path: str, said: dict[int, float]) -> list[int]:
-        """Return the pages whose lastmod differs from what this sitemap told before; first sight announces nothing.
+        """Return the pages whose lastmod differs from this sitemap's last one; first sight announces nothing.
 
-        Nor does a date before the client's last fetch of the page.
+        A date before the client's last fetch of the page announces nothing either.
         """
         told = self._told.setdefault((address, path), {})
         differing = [number for number, stamp in said.items() if told.get(number, stamp) != stamp]

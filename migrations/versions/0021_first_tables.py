@@ -310,7 +310,6 @@ def upgrade() -> None:
         sa.Column("false_signals", _FLOAT, server_default=sa.text("0"), nullable=False),
         sa.Column("request_digest", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
         sa.Column("marks", sa.Integer(), server_default=sa.text("0"), nullable=False),
-        sa.Column("variant", sa.Text()),
         sa.Column("importance_stated", sa.SmallInteger(), server_default=sa.text("0"), nullable=False),
         sa.Column("change_rate", _FLOAT),
         sa.Column("change_rate_low", _FLOAT),
@@ -336,14 +335,6 @@ def upgrade() -> None:
     )
     op.create_index(
         "ix_pages_url_digest_shard_collection", "pages", ["url_digest", "shard", "collection"], unique=False
-    )
-    op.create_index(
-        "ix_pages_variants",
-        "pages",
-        ["shard", "collection", "page"],
-        unique=False,
-        sqlite_where=sa.text("variant IS NOT NULL"),
-        postgresql_where=sa.text("variant IS NOT NULL"),
     )
     op.create_table(
         "plans",

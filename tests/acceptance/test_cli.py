@@ -124,9 +124,9 @@ def test_forget_deletes_a_page_and_leaves_a_tombstone(run, database):
 
 def test_forget_does_not_delete_unasked(run, database):
     """Where nobody can be asked it refuses; at a terminal it asks, and only "y" deletes."""
-    asked = f"Forget the host {HOSTS[0]}: delete 10 pages and all that is known of them for good?"
+    asked = f"Forget the host {HOSTS[0]}: delete 10 pages with all their data for good?"
     sentence = failed(run("forget", "--host", HOSTS[0], "--database", database, stdin=subprocess.DEVNULL))
-    assert sentence == f"{asked} Nothing was done, for nobody is here to be asked; add --yes if it is meant."
+    assert sentence == f"{asked} Nothing was done, for there is no terminal to ask at; add --yes to do it."
     for typed, code, left in (("n\n", 1, 20), ("\n", 1, 20), ("y\n", 0, 10)):
         ours, theirs = pty.openpty()
         os.write(ours, typed.encode())

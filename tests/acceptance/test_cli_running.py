@@ -123,7 +123,7 @@ def test_next_names_first_what_has_been_asked_for_and_not_answered(running: Runn
     assert "under way" in say(answer)
     assert "announced" not in say(answer)
     often = {**answer, "announced_share": 0.4126}
-    assert "41.3 % of the newest visits were of pages announced since" in say(often)
+    assert "41.3 % of the newest visits followed an announcement of their page" in say(often)
 
 
 def test_the_log_says_where_it_begins(running: Running):
@@ -159,4 +159,4 @@ def test_a_running_crawl_is_handed_pages(running: Running, tmp_path):
     assert running.report("import", str(tmp_path / "pages.csv"))["new"] == 0
     assert running.report("forget", "--pattern", "http://127.0.0.1:1/*", "--yes")["pages"] == 601
     (tmp_path / "visits.csv").write_text(f"url,time,changed\n{running.urls[5]},1700000000,1\n")
-    assert "End it to import those of others" in running.refused("import", str(tmp_path / "visits.csv"))
+    assert "End it to import visits of others" in running.refused("import", str(tmp_path / "visits.csv"))

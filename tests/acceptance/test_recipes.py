@@ -116,13 +116,13 @@ def test_what_goes_out_comes_in_again(tmp_path):
         "url,time,changed\nhttp://a.example/1,1790000000,\nhttp://a.example/1,1790000900,1\n"
     )
     follow(tmp_path, "crawlsched import visits.csv --collection news")
-    follow(tmp_path, *RECIPES["Out again"])
+    follow(tmp_path, *RECIPES["Export"])
     assert pages(tmp_path, "copy") == pages(tmp_path) == {"http://a.example/1": (2, 1, 1790000900.0, 1)}
 
 
 def test_every_recipe_is_followed():
     """A recipe more in the guide needs a test here, or a row in the table."""
-    above = ["From Scrapy's HTTP cache", "From deltafetch", "From CDX or WARC", "Out again"]
+    above = ["From Scrapy's HTTP cache", "From deltafetch", "From CDX or WARC", "Export"]
     followed = sorted([*(recipe["title"] for recipe in TABLE), *above])
     assert followed == sorted(title for title, recipes in RECIPES.items() for _ in recipes)
 

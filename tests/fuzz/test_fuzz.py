@@ -206,7 +206,7 @@ def test_no_argument_ends_a_command_with_a_traceback(sound: Path, tmp_path: Path
 
 def test_a_text_that_is_none_costs_its_row(sound: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """SQLite holds any bytes as text: each text of a page in turn, and that page alone cannot be used, as is said."""
-    columns = ("url", "recipe", "etag", "last_modified", "moved_to", "variant")
+    columns = ("url", "recipe", "etag", "last_modified", "moved_to")
     path = tmp_path / "damaged.db"
     path.write_bytes(sound.read_bytes())
     with contextlib.closing(sqlite3.connect(path)) as connection:

@@ -40,11 +40,11 @@ class Holding:
         self._inbox = inbox
         self._aside = aside
         self._epochs: dict[int, int] = {}
-        # Those that are being loaded, or whose pages are being taken out of memory.
+        # Shards that are being loaded, or whose pages are being taken out of memory.
         self._moving: set[int] = set()
         # Until when a shard that is given away may end its visits.
         self._draining: dict[int, float] = {}
-        # Shards that are written down when this number of batches is.
+        # By shard that leaves: it is written down once this number of batches is.
         self._leaving: dict[int, int] = {}
 
     def begin(self) -> None:

@@ -1,4 +1,4 @@
-"""The inbox: what was left for the shards of this process, until it has become a part of them."""
+"""The inbox: rows that others left for the shards of this process, until these have taken them in."""
 
 from __future__ import annotations
 
@@ -23,15 +23,16 @@ logger = logging.getLogger(__name__)
 #: A kind of row: a process announces that pages of the shard may have changed.
 SIGNAL = "signal"
 _INTERVAL = 0.5
+_READING = "reading what was handed over"
 # While more rows than this wait for all shards together, no process crawls on: they have to be taken in first.
 _MOST_WAITING = 100_000
 
 Name = tuple[str, int]
 
 
-# A shard that is here when a reading begins. It has the rows under way: the same object as long as the shard stays, for
-# it may leave and come back before the reading ends. It also has the rows deleted by then, which come again only if
-# they were written again.
+# A shard that is here when a reading begins: its rows under way, and its rows deleted by then. The first is the same
+# object as long as the shard stays, since the shard may leave and come back before the reading ends. A deleted row
+# comes again only if it was written again.
 _Stay = tuple[dict[Name, int], list[Name]]
 
 
@@ -77,14 +78,14 @@ class Inbox:
     def look(self, now: float) -> None:
         """Take in the rows that have come; a timer calls this several times a second."""
         self._aside.collect()
-        if now - self._read_at >= _INTERVAL and self._shards.here:
+        if now - self._read_at >= _INTERVAL and self._shards.here and not self._aside.is_busy_with(_READING):
             self._read_at = now
             stays = {shard: (rows, self._written(shard)) for shard, rows in self._under_way.items()}
-            # A shard with half of these under way is read when they are written: a slow owner is not swamped.
+            # A shard with half of these under way is read once they are written, so that a slow owner is not swamped.
             few = HANDED_OVER_AT_ONCE // 2
             wanted = [shard for shard, (rows, written) in stays.items() if len(rows) - len(written) < few]
             read = partial(self._read, wanted, list(self._shards.here))
-            self._aside.run("reading what was handed over", read, partial(self._took, stays))
+            self._aside.run(_READING, read, partial(self._took, stays))
 
     def close(self, timeout: float) -> None:
         """Read no more."""

@@ -25,19 +25,19 @@ __all__ = ["HANDED_OVER_AT_ONCE", "Membership"]
 
 logger = logging.getLogger(__name__)
 
-# After a failure, and while there is something to claim or to report, the next renewal comes sooner, seconds. In the
-# same rhythm this machine is asked whether processes of others on it have ended.
+# Seconds to the next renewal after a failure, and while there is something to claim or to report. Equally often, this
+# machine is asked whether other members' processes on it have ended.
 _SOON = 0.3
 # How many shards are claimed at once; all members that are left load those of one that died.
 _CLAIMED_AT_ONCE = 16
-# Seconds between two moves of shards that even out loads, and for which a shard that could not be loaded is left to
-# others; but a member with less than this share of a fair load has just joined, and gets shards at once.
+# Seconds between two moves of shards that even out loads. For the same time, a shard that could not be loaded is left
+# to others. A member with less than the following share of a fair load has just joined, and gets shards at once.
 _BETWEEN_MOVES = 30.0
 _STILL_JOINS = 0.75
 # The share of its shards that a member gives away in one renewal, while the others go on.
 _GIVEN_AT_ONCE = 0.25
-#: The most rows that are handed over between two renewals, and taken in at once: a spider that begins with a million
-#: pages delays none.
+#: The most rows that are handed over between two renewals, and taken in at once, so that a spider which begins with a
+#: million pages delays no renewal.
 HANDED_OVER_AT_ONCE = 2_000
 # A process whose crawling thread is silent for this time hangs, and leaves its shards to others.
 _LONGEST_SILENCE = 120.0
@@ -91,8 +91,9 @@ class Membership:
         self.rests_by_hours = False
         self.is_claiming = True
         self._is_given_some = False
-        #: What it says of itself with each renewal (`fares`).
+        #: The status that this process reports with each renewal (`fares`), and whether a renewal has taken it.
         self.status: dict[str, Any] = {}
+        self._is_said = True
         self._heard_at: float | None = None
         self._unsaid = False
         self.token = token
@@ -106,13 +107,13 @@ class Membership:
         self._given_up: dict[int, float] = {}
         self._passed_by: set[int] = set()
         self._published: deque[tuple[int, str, int, bool]] = deque()
-        self.outgoing: deque[Outgoing] = deque()  # what is not written yet of that for other shards
+        self.outgoing: deque[Outgoing] = deque()  # rows for other shards that are not written yet
         self._moved_at = self._clock()
         self._owners: dict[int, str | None] = {}
         self.is_leaving = False  # whether this process is ending, and claims nothing any more
         self.pass_since = pass_since
         self.pass_is_over = False  # whether all that take part have nothing left to do
-        # All members, when each had said that it has nothing to do, and when that was seen.
+        # The members with their reports when none had anything left to do, and the time when that was seen.
         self._done: tuple[object, float] | None = None
         self._ends = threading.Event()
         self._poked = threading.Event()
@@ -125,14 +126,15 @@ class Membership:
         """Begin to renew."""
         self._thread.start()
 
-    def fares(self, status: dict[str, Any]) -> None:
-        """Report how the crawl fares, which goes with each renewal; after the first report silence is noticed."""
-        self.status = status
+    def fares(self, work: Mapping[str, Any], status: Callable[[], dict[str, Any]]) -> None:
+        """Report the work left, and once for each renewal the state of the crawl; from now on, silence is noticed."""
+        self.status = {**(status() if self._is_said else self.status), **work}
+        self._is_said = False
         self._heard_at = self._clock()
 
     def may_send(self, rate: float, shard: int | None = None) -> bool:
         """Whether a request may go out now, at this rate and for this shard (None: it is of none)."""
-        # In this order: a shard that was lost leaves `owned` before the deadline is put off.
+        # The order matters: a shard that was lost leaves `owned` before the deadline is put off.
         if self._clock() >= self.grant.deadline or rate > self.grant.rate * (1.0 + 1e-9):
             return False
         return shard is None or self.owned.get(shard, 0) > self._released.get(shard, 0)
@@ -247,6 +249,7 @@ class Membership:
         wants = self.targets.get(self.token, 0.0) if is_loaded else _LEAST_WANTED * seen.rate
         said = Renewal(self.token, number, self.grant.using(asked_at), wants, tuple(claims))
         answer = self._shared.renew(said, self._about, {**self.status, _LEAVES: self.is_leaving})
+        self._is_said = True
         if answer is None:
             return _SOON
         self.owned = answer.shards
@@ -327,8 +330,8 @@ class Membership:
         elif self._done is None or self._done[0] != found:
             self._done = (found, seen.now)
         elif all(member.renewed_at > self._done[1] for token, member in seen.members.items() if seen.is_alive(token)):
-            # Between their reports before and after that moment nobody has sent anything, and nothing was on its way at
-            # it. So at that moment nobody had anything to do, and no new work can come of that.
+            # Between the reports before and after that moment nobody has sent anything, and nothing was on its way at
+            # that moment. So nobody had anything to do then, and no new work can follow.
             self._shared.end_pass(since)
             self.pass_is_over = True
 

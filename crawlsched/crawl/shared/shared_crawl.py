@@ -49,9 +49,9 @@ class SharedCrawl:
     Attributes
     ----------
     handing_over : Handover
-        Numbers what is for shards of other processes; there from `open` on.
+        Numbers the rows for shards of other processes; it exists from `open` on.
     pass_since : float, optional
-        When the pass began that this process takes part in; there from `open` on.
+        When the pass in which this process takes part began; known from `open` on.
     """
 
     handing_over: Handover
@@ -131,7 +131,7 @@ class SharedCrawl:
         return {name: str(getattr(self._refresher.settings, name)) for name in names}
 
     def _agree(self) -> None:
-        """Refuse to join processes with other settings: what a crawl is worth to each process divides the rate."""
+        """Refuse to join processes with other settings, since the rate is divided by the worth of a crawl to each."""
         seen, mine = self.shared.look(), self._aims
         for member in seen.members.values():
             differ = [name for name in mine if member.status.get(name, mine[name]) != mine[name]]
@@ -181,7 +181,8 @@ class SharedCrawl:
             refresher.planner.set_bandwidth(share, now)
         while refresher.collection.left_out:
             self._hand_on(refresher.collection.left_out.popleft(), now)
-        membership.fares(self._status(now))
+        is_done = refresher.one_pass is not None and self._is_done(now)
+        membership.fares({"is_done": is_done, "dispatched": refresher.visits.dispatched}, lambda: self._status(now))
         self._inbox.look(now)
 
     def _adopt_rate(self, now: float) -> None:
@@ -192,8 +193,7 @@ class SharedCrawl:
             self._refresher.rate.slots.set_rate(rate, now)
             self._refresher.rate.pace.set_rate(rate, now)
         self._rate, self._rested = rate, rests
-        if self._refresher.rate.on_rate is not None:
-            self._refresher.rate.on_rate()
+        self._refresher.rate.on_rate()
 
     @property
     def rate(self) -> float:
@@ -209,7 +209,7 @@ class SharedCrawl:
         return membership.grant.rate <= _LEAST_RATE or not membership.may_send(0.0)
 
     def _status(self, now: float) -> dict[str, Any]:
-        """Return what this process says of itself with each renewal."""
+        """Return the status that this process reports with each renewal."""
         refresher = self._refresher
         n = refresher.visits.dispatched
         self._sent.append((now, n))
@@ -221,7 +221,6 @@ class SharedCrawl:
             **self._aims,
             "shards": len(refresher.collection.shards.here),
             "sent_per_second": (n - n_then) / (now - since) if now > since else 0.0,
-            "is_done": refresher.one_pass is not None and self._is_done(now),
             "curve": self._demand(),
         }
 
@@ -242,8 +241,9 @@ class SharedCrawl:
 
     def heartbeat(self) -> None:
         """Report of each shard what its next owner has to know; each renewal reports that the process lives."""
-        said = self._said_of_shards()
-        self._aside.run("the heartbeat", lambda: self.shared.beat(said))
+        if not self._aside.is_busy_with("the heartbeat"):
+            said = self._said_of_shards()
+            self._aside.run("the heartbeat", lambda: self.shared.beat(said))
 
     def _said_of_shards(self) -> list[tuple[int, str, int, dict[str, Any]]]:
         return [
@@ -256,7 +256,7 @@ class SharedCrawl:
 
     @property
     def is_full(self) -> bool:
-        """Whether so much waits, for any shard, that nothing more should be found."""
+        """Whether too many rows wait for shards, so that no more should be found."""
         return self._inbox.is_full
 
     @property
@@ -277,7 +277,7 @@ class SharedCrawl:
         refresher = self._refresher
         shard = refresher.collection.shards.of_page(asked.found_on) if asked.found_on >= 0 else None
         of = None if shard is None else shard.number
-        row = self.handing_over.row(asked.host, PAGE, asked.to_dict(), now, of=of, says=asked.says())
+        row = self.handing_over.row(asked.page.host, PAGE, asked.to_dict(), now, of=of, says=asked.says())
         if row is None:
             refresher.count("crawlsched/known")
             return AdmissionResult.KNOWN
@@ -285,21 +285,20 @@ class SharedCrawl:
         if of is None:
             self._membership.hand_over(row)
         else:
-            # Written with what the visit has taught: after a crash both are there, or both are lost and the visit is
-            # made again.
+            # The row is written with what the visit has taught. After a crash both are there, or both are lost and the
+            # visit is made again.
             refresher.collection.unsaved.of_shard(of, now).outgoing.append(row)
         return AdmissionResult.ELSEWHERE
 
     def _hand_on(self, batch: Batch, now: float) -> None:
-        """Hand on the finds for a lost shard that are not written yet: their visit may be written."""
+        """Hand on the finds of a lost shard that are not written yet, since their visits may be written."""
         for new in batch.new_pages.values():
-            if new.variant is None:
-                data = batch.templates.get(new.template or b"")
-                template = RequestTemplate(dict(data)) if data else None
-                page = FoundPage(new.url, new.request_fingerprint, new.host, None, template, new.depth)
-                row = self.handing_over.row(new.host, FOUND, to_data(page), now, of=None)
-                if row is not None:
-                    self._membership.hand_over(row)
+            data = batch.templates.get(new.template or b"")
+            template = RequestTemplate(dict(data)) if data else None
+            page = FoundPage(new.url, new.request_fingerprint, new.host, None, template, new.depth)
+            row = self.handing_over.row(new.host, FOUND, to_data(page), now, of=None)
+            if row is not None:
+                self._membership.hand_over(row)
 
     def signal(self, urls: Sequence[str], source: str, now: float) -> int:
         """Announce that pages may have changed, wherever they are; return how many of this process's were taken."""

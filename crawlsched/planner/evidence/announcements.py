@@ -1,4 +1,4 @@
-"""What is known of the announcements of pages: how often they come, what one is worth, and what there were."""
+"""The announcements of pages: how often they come, how much one weighs, and those since the last crawl."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class OwnPrecision:
 
     Notes
     -----
-    The precision of a page is drawn from that of its source or group: Beta(4 m, 4 (1 - m)) for a mean m, which thus
-    counts for four announcements. Visits make it Beta(4 m + true, 4 (1 - m) + false), as `judged` does. Kept without m,
-    so that new knowledge of the source applies to all its pages at once.
+    The precision of a page has a prior by its source or group: Beta(4 m, 4 (1 - m)) for a mean m, which thus counts for
+    four announcements. Visits make it Beta(4 m + true, 4 (1 - m) + false), as `judged` does. The counts are kept
+    without m, so that a new m of the source applies to all its pages at once.
 
     The noisy-signals paper has a precision for each page. On histories it gains nothing (docs/notes/learning.md).
     """
@@ -40,7 +40,7 @@ class OwnPrecision:
         self.counts: npt.NDArray[np.float32] = np.zeros((0, len(COLUMNS)), np.float32)
 
     def of(self, page: int) -> tuple[float, float]:
-        """Return how many announcements of a page visits have found true and false."""
+        """Return how many announcements of a page were true and how many false, by its visits."""
         if page >= self.counts.shape[0]:
             return 0.0, 0.0
         true, false = self.counts[page].tolist()
@@ -67,7 +67,7 @@ class OwnPrecision:
         return dict(zip(COLUMNS, found.T, strict=True))
 
     def load(self, pages: IndexArray, columns: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Set pages to columns from a store; if none of them was ever announced, that takes no memory."""
+        """Load columns of pages from a store; if none of the pages was ever announced, that takes no memory."""
         if all(name in columns for name in COLUMNS):
             counts = np.column_stack([columns[name] for name in COLUMNS])
             rows = np.flatnonzero(counts.any(axis=1))
@@ -77,7 +77,7 @@ class OwnPrecision:
                 self.counts[pages[rows]] = counts[rows]
 
     def betas(self, pages: IndexArray, of_source: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return each page's true and false announcements, as far as the evidence on its next one counts for.
+        """Return the Beta distribution of each page's precision: announcements, true and false, with the prior's.
 
         `of_source` is the weight of one announcement of its source, in nats, on average over the source's pages.
         """
@@ -86,14 +86,14 @@ class OwnPrecision:
         return OF_THE_SOURCE * mean + true, OF_THE_SOURCE * (1.0 - mean) + false
 
 
-# This number of signals, at the rate of its source, is added to a page's own count of signals.
+# A page's own count of signals gets this number added, at the rate of its source.
 _SIGNALS_OF_A_RATE = 2.0
 # With less than this a signal is no evidence, and its page is treated as one without signals.
 _LEAST_WEIGHT = 1e-4
 
 
 class Announcements:
-    """The announcements of pages as things stand, by the parameters in force."""
+    """The announcements of pages, weighed by the parameters in force."""
 
     def __init__(self, pages: Pages, in_force: InForce, further: FurtherSources, own_precision: OwnPrecision) -> None:
         self._pages = pages
@@ -104,7 +104,7 @@ class Announcements:
     # -- what was announced
 
     def evidence(self, pages: IndexArray) -> FloatArray:
-        """Return what was announced since each page's crawl, nats."""
+        """Return the evidence of the announcements since each page's crawl, nats."""
         evidence: FloatArray = self.known(pages)[1:].prod(axis=0)
         return evidence
 
@@ -113,7 +113,7 @@ class Announcements:
         return not (self._pages.n_signals.item(page) or self._pages.further.item(page))
 
     def counted(self, pages: IndexArray) -> FloatArray:
-        """Count the announcements since the last crawl, where the worth of each is known for certain."""
+        """Count the announcements since the last crawl, for rules that take the weight of each as certain."""
         n: FloatArray = self._pages.n_signals[pages].astype(np.float64)
         several = np.flatnonzero(self._pages.further[pages])
         if several.size:
@@ -121,7 +121,7 @@ class Announcements:
         return n
 
     def visited(self, page: int, changed: bool, doubt: float, unchanged: float, announced: float) -> None:
-        """Learn from a visit after announcements how far those of its page can be trusted.
+        """Update the precision of a page's announcements after a visit that followed announcements.
 
         `doubt` is the probability that a change was not noticed, `unchanged` that of no change by the page's own rate
         alone, `announced` the evidence of all announcements together, in nats.
@@ -144,7 +144,7 @@ class Announcements:
                 self._further.judge(one.row, judged(one.source, before, one.n_signals))
 
     def forget(self, page: int) -> None:
-        """A visit has seen whatever was announced of a page."""
+        """Clear the announcements of a page, since a visit has seen what they announced."""
         if self._pages.n_signals.item(page):
             self._pages.n_signals[page] = 0
         if self._pages.further.item(page):
@@ -183,7 +183,7 @@ class Announcements:
             several = (heard > 1.0).nonzero()[0]
             each = zip(true[several].tolist(), false[several].tolist(), heard[several].tolist(), strict=True)
             evidence = np.array([expected_evidence(*one) for one in each])
-            # Counted up to the last crawl: a rate must not change between events.
+            # Signals are counted up to the last crawl, since a rate must not change between events.
             time = columns.crawled_at[of] - columns.signalled_since[of]
             time = np.where(np.isfinite(time), np.maximum(time, 0.0), 0.0)
             rate = (np.maximum(total - heard, 0.0) + _SIGNALS_OF_A_RATE) / (time + _SIGNALS_OF_A_RATE / towards)
@@ -213,7 +213,7 @@ class Announcements:
         return found
 
     def source_quality(self, page: int, sources: list[int]) -> tuple[list[float], list[float]]:
-        """Return what is known of sources on the site of a page: weights and rates, as `Parameters.signal_quality`."""
+        """Return weights and rates of sources on the site of a page, as `Parameters.signal_quality` does."""
         hosts = np.full(len(sources), self._pages.host.item(page))
         weights, rates = self._in_force.parameters.signal_quality(hosts, np.array(sources, np.intp))
         return weights.tolist(), rates.tolist()

@@ -1,4 +1,4 @@
-"""Further sources: what sources beside its first one announce of a page; a row for each, for such pages only."""
+"""Further sources: the announcements of pages that several sources cover; a row for each source of such a page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from crawlsched.pages import Pages
 __all__ = ["MOST_SIGNALS", "MOST_SOURCES", "FurtherSources", "Heard"]
 
 
-#: This many sources count for one page; others are ignored.
+#: At most this number of sources count for a page; others are ignored.
 MOST_SOURCES = 8
 _NEVER = -np.inf
 # What is kept of a page and a source, as a store holds it, and the next row of the page (-1: none): 42 bytes.
@@ -31,18 +31,18 @@ _ROW = np.dtype(
         ("next", "i4"),
     ]
 )
-#: No more announcements since a visit are counted.
+#: Announcements since a visit are counted up to this number.
 MOST_SIGNALS = int(np.iinfo(_ROW["n_signals"]).max)
 
 
 class Heard(NamedTuple):
-    """What one source has announced of a page.
+    """The announcements of a page by one source.
 
     Attributes
     ----------
     true_signals, false_signals : float
-        Those that visits found to be true and false, beyond what the source counts for; of the page's first source
-        `OwnPrecision` knows them.
+        The announcements that visits found true and false, without the prior of the source. `OwnPrecision` has those of
+        the page's first source.
     """
 
     source: int
@@ -54,7 +54,7 @@ class Heard(NamedTuple):
     n_heard: int  # all its announcements since `since`, also those that counted for another source
     since: float  # when a second source came to the page, or this one if it came later, POSIX seconds
     signalled_at: float  # the last announcement, POSIX seconds; -inf: there was none since then
-    row: int  # row of the table; of the page's first source the counts are columns of `Pages`
+    row: int  # row of the table; the counts of the page's first source are columns of `Pages`
 
 
 class FurtherSources:
@@ -62,8 +62,8 @@ class FurtherSources:
 
     Notes
     -----
-    The first row of a chain is that of the page's first source. Of that row only `n_heard` and `signalled_at` count,
-    which show whether announcements are of the same change.
+    The first row of a chain is that of the page's first source. Only its `n_heard` and `signalled_at` count; they show
+    whether announcements are of the same change.
     """
 
     def __init__(self, pages: Pages) -> None:
@@ -78,7 +78,7 @@ class FurtherSources:
     # -- rows come and go
 
     def cover(self, pages: IndexArray, source: int, now: float) -> IndexArray:
-        """Let a source count for distinct pages that have another first one; return those for which that is new."""
+        """Let a source count for distinct pages whose first source is another; return those for which that is new."""
         absent, length = np.ones(pages.size, bool), np.zeros(pages.size, np.intp)
         at = self._pages.further[pages].astype(np.intp) - 1
         while (live := at >= 0).any():
@@ -93,7 +93,7 @@ class FurtherSources:
         return new
 
     def load(self, page: int, source: int, *columns: *FurtherRow) -> None:
-        """Take over a row of a store; that of the page's first source stands there, too."""
+        """Take over a row of a store, which also has a row for the page's first source."""
         n_signals, n_total, since, n_heard, at, true, false = columns
         row = self._free.pop() if self._free else self._n
         if row == self._n:
@@ -126,12 +126,12 @@ class FurtherSources:
         return rows
 
     def of(self, page: int) -> list[Heard]:
-        """Return what each source of a page has announced, its first source first; nothing for a page with only one."""
+        """Return the announcements of a page by each source, its first one first; none for a page with one source."""
         found = []
         for place, row in enumerate(self._rows(page)):
             source, n_signals, n_total, since, n_heard, at, true, false, _ = self.table[row].item()
             named_since = since
-            if place == 0:  # what counts of it the page itself knows
+            if place == 0:  # its counts are columns of `Pages`
                 columns = self._pages
                 n_signals, n_total = columns.n_signals.item(page), columns.n_signals_total.item(page)
                 named_since = columns.signalled_since.item(page)
@@ -139,7 +139,7 @@ class FurtherSources:
         return found
 
     def judge(self, row: int, counts: tuple[float, float]) -> None:
-        """Note how many announcements of a source and a page visits have found true and false."""
+        """Note how many announcements of a page by a source were true and how many false, by its visits."""
         self.table["true_signals"][row], self.table["false_signals"][row] = counts
 
     def everything(self) -> tuple[IndexArray, IndexArray]:
@@ -169,7 +169,7 @@ class FurtherSources:
     # -- announcements and crawls
 
     def announced(self, page: int, source: int, at: float) -> None:
-        """Note when a source announced a change of a page, whatever it counts for."""
+        """Note when a source announced a change of a page, whether or not the announcement counts."""
         rows = self._rows(page)
         row = rows[0] if source == self._pages.source.item(page) else self._row(rows, source)
         self.table["n_heard"][row] += 1
@@ -190,6 +190,6 @@ class FurtherSources:
             total[row] = max(total.item(row) + by, 0)
 
     def crawled(self, page: int) -> None:
-        """A visit has seen whatever was announced of a page."""
+        """Clear the announcements of a page, since a visit has seen what they announced."""
         for row in self._rows(page):
             self.table["n_signals"][row] = 0

@@ -1,4 +1,4 @@
-"""Signal counts: which source counts for which page, and what each announcement adds to what is known."""
+"""Signal counts: which sources count for a page, and which of their announcements count."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from crawlsched.planner.evidence.further_sources import MOST_SIGNALS, FurtherSou
 
 __all__ = ["SignalCounts"]
 
-# Announcements that coincide this many times as often as by chance are of the same changes.
+# Two sources announce the same changes if they coincide more than this number of times as often as by chance.
 _LIFT = 2.0
-# A pair of sources counts as having coincided so often before it was ever compared: as announcing the same changes. A
-# few chances undo that.
+# A pair of sources begins with this number of coincidences, so that it counts as announcing the same changes. A few
+# comparisons can undo that.
 _COINCIDED_BEFORE = 0.5
 
 
@@ -24,12 +24,11 @@ class SignalCounts:
 
     Notes
     -----
-    Announcements of several sources add up, κ_1 n_1 + κ_2 n_2, where each change is announced by one of them at most.
-    Where two announce the same change, counting both would be wrong. Two announcements of a page are of the same change
-    if two things hold. Neither source can have had it earlier: the second, read at `at` and before that at `since`, and
-    the first announced it after `since`. And the two coincide clearly more often than by chance. Such a pair counts
-    once, for the source whose announcements are worth more; not at all, if a visit came in between and has seen the
-    change.
+    Announcements of several sources add up, κ_1 n_1 + κ_2 n_2, if at most one of them announces each change. Where two
+    announce the same change, counting both would be wrong. Two announcements of a page are of the same change if two
+    things hold. The second source was read at `since` and then at `at`, and the first source announced the change in
+    between. And the two coincide clearly more often than by chance. Such a pair counts once, for the source whose
+    announcements weigh more. It does not count if a visit came in between and has seen the change.
     """
 
     def __init__(self, pages: Pages, further: FurtherSources, announcements: Announcements) -> None:
@@ -40,7 +39,7 @@ class SignalCounts:
         self._pairs: dict[tuple[int, int], tuple[float, float]] = {}
 
     def cover(self, rows: IndexArray, source: int, now: float) -> None:
-        """A source names distinct pages: it counts for them from now on."""
+        """Let a source count from now on for the distinct pages that it names."""
         columns = self._pages
         rows = rows[columns.state[rows] != FREE]
         current = columns.source[rows]
@@ -90,7 +89,7 @@ class SignalCounts:
         if not twins:
             self._further.count(page, source, 1)
             return
-        # Those twins that no visit has seen yet; none are left if a visit has seen them all, and so this change, too.
+        # The twins that no visit has seen yet. If there are none, a visit has seen this change, too.
         counted = [twin for twin in twins if twin.n_signals]
         least = min(counted, key=lambda twin: self._weight(page, twin.source), default=None)
         if least is not None and self._weight(page, least.source) < self._weight(page, source):

@@ -1,4 +1,4 @@
-"""The parameters in force, and how all pages come to stand by new ones without the next pick having to wait."""
+"""The parameters in force, and how all pages are placed by new ones without delaying the next pick."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ __all__ = ["PICKS_A_SLICE", "PLAN_SLICE", "SLICE", "InForce", "Work"]
 #: Work between picks: each step gets the time, and returns whether there is more to do.
 Work = deque[Callable[[float], bool]]
 
-#: How many announced pages are worked on between two picks: a millisecond or two. The turns that follow have to look at
-#: those that wake, which stays within a few milliseconds more.
+#: How many announced pages are worked on between two picks, in a millisecond or two. The next picks look at the pages
+#: that become due by that, which takes a few milliseconds more.
 SLICE = 128
-#: A plan places a slice for each of this many picks at once, and the next ones wait for these picks: so a crawl at its
-#: ceiling loses a tenth, and not half. All pages are placed in a hundredth of the time of one round. Few pages are
-#: placed sooner, since few picks could make up for those made meanwhile.
+#: A plan places this number of slices at once, and waits for this number of picks before the next ones. So a crawl at
+#: its ceiling loses a tenth of its rate, and not half. All pages are placed in a hundredth of the time of one round.
+#: With few pages it waits for fewer picks, since each pick by the old plan weighs more.
 PICKS_A_SLICE = 8
 PLAN_SLICE = PICKS_A_SLICE * SLICE
-# Where picks are rarer, the next slice waits for these seconds: slices take a tenth of the time then, too.
+# Where picks are rarer, the next slices wait for these seconds, so that they take a tenth of the time there, too.
 _SECONDS_A_SLICE = 0.02
-# A newer plan waits this many times as long as the last one took to place all pages, which is minutes among millions.
+# A newer plan waits for this multiple of the time that the last one took to place all pages: minutes for millions of
+# pages.
 _TIMES_IT_TOOK = 4.0
 
 

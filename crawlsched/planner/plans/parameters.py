@@ -21,7 +21,7 @@ _SignalGroup = tuple[int, int, float, float, int]
 
 
 class SignalGroups:
-    """The groups that have evidence of their own; never changed, so that a page may keep to older ones for a while.
+    """The groups that have evidence of their own. An object never changes, so a page may use an older one for a while.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class SignalGroups:
         return type(self)((numbers[group[0]], *group[1:]) for group in self._groups if group[0] in numbers)
 
     def of_hosts(self, are_meant: Callable[[int], bool]) -> Self:
-        """Return the groups of those hosts that are meant."""
+        """Return the groups of the hosts that `are_meant` accepts."""
         return type(self)(group for group in self._groups if are_meant(group[1]))
 
     def to_list(self, host_names: Sequence[str] | None = None) -> list[list[Any]]:
@@ -70,7 +70,7 @@ class SignalGroups:
 
     @classmethod
     def from_list(cls, data: Iterable[Sequence[Any]], host_number: Callable[[str], int] | None = None) -> Self:
-        """Return what `to_list` made plain; without a function from names to numbers, named hosts are left out."""
+        """Return the groups that `to_list` wrote; without `host_number`, groups of named hosts are left out."""
         groups = []
         for source, host, *rest in data:
             number = host if isinstance(host, int) else None if host_number is None else host_number(host)
@@ -81,14 +81,14 @@ class SignalGroups:
 
 #: How little fast rates count in crawl values: their weight is divided by this power of rate / even rate.
 DOUBT = 0.5
-#: Power to which the likelihood of a page's own visits is taken. Real pages change in bursts: a page that was found
-#: changed is less likely to have changed again than a Poisson page, and Bayes' rule learns too much from it.
+#: Power to which the likelihood of a page's own visits is taken. Real pages change in bursts. So the changes that
+#: visits find say less about the rate than those of a Poisson page, and Bayes' rule would learn too much from them.
 LIKELIHOOD_POWER = 0.7
 
 
 @dataclass(frozen=True, eq=False)
 class Parameters:
-    """Prior change rates by group of hosts, and what signals are worth by source.
+    """Prior change rates by group of hosts, and the quality of signals by source.
 
     Attributes
     ----------
@@ -102,11 +102,11 @@ class Parameters:
     priors: FloatArray
     group_of_host: IndexArray  # row of `priors` for each host; hosts beyond it have row 0; shape (H,)
     signal_weights: FloatArray
-    # Signals per second and page of each source, which pages' own counts are drawn towards; shape (S + 1,)
+    # Signals per second and page of each source; pages' own rates are shrunk towards them; shape (S + 1,)
     signal_rates: FloatArray
     rates: FloatArray  # the grid, changes per second; shape (K,)
     even_rate: float = np.inf  # crawls per second and page if all got the same; inf: not known
-    # Sites whose announcements are worth something else than those of their source elsewhere.
+    # Sites on which the announcements of a source have another quality than elsewhere.
     signal_groups: SignalGroups = field(default_factory=SignalGroups)
     # Power of pages' own likelihoods: `LIKELIHOOD_POWER` in plans, 1 while a page's few visits are all that is known.
     learning_rate: float = 1.0
@@ -115,8 +115,8 @@ class Parameters:
     def value_priors(self) -> FloatArray:
         """Return `priors` for crawl values, shape (G, K).
 
-        A rate r above the even rate R/n counts as less likely by (r n/R)^(-1/2): a slow page taken for a fast one is
-        not visited, so that mistake lasts; the opposite one ends at the next visits (docs/notes/learning.md).
+        A rate r above the even rate R/n counts as less likely by (r n/R)^(-1/2). A slow page taken for a fast one is
+        not visited, so that mistake lasts. The opposite mistake ends at the next visits (docs/notes/learning.md).
         """
         doubtful = self.priors * np.maximum(self.rates / self.even_rate, 1.0) ** -DOUBT
         shares: FloatArray = doubtful / doubtful.sum(axis=1, keepdims=True)

@@ -52,10 +52,10 @@ class Snapshot:
 
 Visits = Mapping[str, npt.NDArray[Any]]
 
-#: Announcements a second and page before the first plan: one in a year. A visit is worth as much as the time to the
-#: page's next change: a rate that is too high keeps visits from announced pages.
+#: Announcements a second and page before the first plan: one in a year. The value of a visit grows with the time to the
+#: page's next change, so too high a rate keeps visits from announced pages.
 FIRST_SIGNAL_RATE = 1 / timedelta(days=365.25).total_seconds()
-# A source's rate of announcements is one in a day before the first, which counts for this many.
+# Before its first announcement a source has a rate of one in a day, which counts like this number of announcements.
 _ANNOUNCEMENTS_AT_FIRST = 0.01
 
 
@@ -64,7 +64,7 @@ def _learn_signals(
     visits: Visits | None,
     previous: tuple[FloatArray, FloatArray] | None,
 ) -> tuple[FloatArray, FloatArray, FloatArray, SignalGroups]:
-    """Fit precision by what visits found, and count announcements.
+    """Fit precision from what visits found, and count announcements.
 
     Returns
     -------
@@ -112,15 +112,15 @@ def _groups(snapshot: Snapshot, visits: Visits, weights: FloatArray, rates: Floa
 
 def _rate_of_site(snapshot: Snapshot, source: int, host: int, of_source: float) -> float:
     inside = (snapshot.sources == source) & (snapshot.signalled_hosts == host)
-    # One announcement more, at the rate of the source.
+    # One announcement is added, at the rate of the source.
     counted = float(snapshot.n_signals_total[inside].sum()) + 1.0
     return counted / (float(snapshot.signalled_for[inside].sum()) + 1.0 / of_source)
 
 
 def _signal_rates(snapshot: Snapshot, n_sources: int) -> FloatArray:
     rates = np.full(n_sources + 1, FIRST_SIGNAL_RATE)
-    # A hundredth of an announcement in some minutes keeps a new source from a rate of 0. It is nothing beside the first
-    # real announcements, in a young collection as in an old one.
+    # A hundredth of an announcement is added, which keeps a new source from a rate of 0. It hardly counts beside the
+    # first real announcements, in a young collection or an old one.
     counted = np.bincount(snapshot.sources, snapshot.n_signals_total, n_sources) + _ANNOUNCEMENTS_AT_FIRST
     time = np.bincount(snapshot.sources, snapshot.signalled_for, n_sources) + _ANNOUNCEMENTS_AT_FIRST * DAY
     rates[:n_sources] = counted / time
@@ -129,12 +129,12 @@ def _signal_rates(snapshot: Snapshot, n_sources: int) -> FloatArray:
     return rates
 
 
-#: A group is described by itself from this number on: a host from this number of visited pages in the sample.
+#: A host has a group of its own from this number of visited pages in the sample on.
 LEAST_GROUP = 30
 #: Pages from which the demand curve is estimated, and points of a curve per factor of 10.
 DEMAND_SAMPLE, POINTS_PER_DECADE = 4096, 10
-# OpenBLAS does not share matrix products of this number of operations among threads. Otherwise its threads would spin
-# on after their work, on processors that the crawl beside could use.
+# OpenBLAS uses a single thread for matrix products of at most this number of operations. Its other threads would spin
+# on after their work, on processors that the crawl needs.
 _LARGEST_PRODUCT = 250_000
 
 
@@ -159,12 +159,12 @@ class Plan:
     precision_intervals: FloatArray  # 95 % intervals of the sources' precision; shape (S + 1, 2)
     threshold: float  # crawl value at which the bandwidth would be used up
     demand: FloatArray  # rows (threshold, crawls per second wanted at it); shape (D, 2)
-    # What announcements are worth on sites that have evidence of their own.
+    # The quality of announcements on sites that have evidence of their own.
     signal_groups: SignalGroups = field(default_factory=SignalGroups)
     n_held: int = 0  # pages that were not visited yet because of their hosts' limits
 
     def parameters(self, rates: FloatArray) -> Parameters:
-        """Return the plan as crawl values need it; ValueError if it was made for another grid than `rates`."""
+        """Return the part of the plan that crawl values need; ValueError if it is for another grid than `rates`."""
         if grid_id(rates) != self.rates_id:
             raise ValueError(
                 f"plan must be for the grid of rates {grid_id(rates)}, but it is for {self.rates_id}; make a new plan."
@@ -177,12 +177,12 @@ class Plan:
         return Parameters(*learned, rates, even_rate, self.signal_groups, learning_rate=LIKELIHOOD_POWER)
 
     def for_sources(self, numbers: Sequence[int]) -> Self:
-        """Return the plan for sources that are numbered otherwise.
+        """Return the plan for sources with other numbers.
 
         Parameters
         ----------
         numbers : sequence of int
-            By their new numbers, the numbers that they have in this plan; -1: it does not know them.
+            For each new number, the number of the source in this plan; -1: the plan does not know the source.
         """
         unknown = self.signal_weights.size - 1
         known = np.array([*numbers, -1], np.intp)
@@ -197,7 +197,7 @@ class Plan:
         )
 
     def of_hosts(self, are_meant: Callable[[int], bool]) -> Self:
-        """Return the plan with its statements about these hosts, and about all together, and no others."""
+        """Return the plan without groups of other hosts; what it says about all hosts together stays."""
         rows = [row for row, host in enumerate(self.group_hosts) if are_meant(host)]
         return replace(
             self,
@@ -245,23 +245,23 @@ def plan(
     signal_observations: Mapping[str, npt.NDArray[Any]] | None = None,
     previous: Plan | None = None,
 ) -> Plan:
-    """Learn from all pages: population priors, what signals are worth, the threshold and the demand curve.
+    """Learn from all pages: population priors, the quality of signals, the threshold and the demand curve.
 
-    Where nothing is known, the plan `previous` stays.
+    Where nothing new is known, the plan `previous` stays.
 
     Parameters
     ----------
     signal_observations : mapping, optional
-        Visits of pages that a source covers: arrays ``elapsed``, ``n_signals``, ``source``, ``changed``; and, for what
-        sites differ in, ``host`` (-1: not known), as `Planner.hosts` gives it.
+        Visits of pages that a source covers: arrays ``elapsed``, ``n_signals``, ``source``, ``changed``; and, to tell
+        sites apart, ``host`` (-1: not known), as `Planner.hosts` gives it.
 
     Notes
     -----
     It changes nothing, reads no clock, and works in numpy on blocks of rows, so that it can run in a thread beside the
-    crawl. Priors are learned as by `learn_prior`, for the whole and then for hosts with at least 30 visited pages,
-    shrunk towards the whole; a signal's weight is fitted per source and shrunk towards all sources together, then per
-    site of a source and shrunk towards the source. The demand curve leaves signals out:
-    announced pages count as if nothing had been announced; pages of one host want together no more than it allows.
+    crawl. `learn_prior` learns the priors, for the whole and then for hosts with at least 30 visited pages, shrunk
+    towards the whole. A signal's weight is fitted for each source, shrunk towards all sources together, and then for
+    each site of a source, shrunk towards the source. The demand curve leaves signals out: announced pages count as if
+    nothing had been announced. Pages of one host together want no more than the host allows.
     """
     bandwidth = check_positive(bandwidth, "bandwidth", "crawls per second")
     priors, group_hosts = _learn_priors(snapshot)
@@ -320,7 +320,7 @@ def _demand(snapshot: Snapshot, parameters: Parameters, bandwidth: float) -> tup
     lowest = float((importance * np.vecdot(likelihood, gain[grid.elapsed.searchsorted(1.0)])).min())
     decades = max(1, int(np.ceil(np.log10(highest / max(lowest, highest * 1e-12)))))
     levels = np.geomspace(highest, highest * 10.0**-decades, decades * POINTS_PER_DECADE)
-    # How soon a page reaches the threshold says how often it is crawled; pages that never do are not crawled.
+    # A page is crawled as often as it reaches the threshold; a page that never does is not crawled.
     rate_of_cell = np.append(1 / grid.elapsed, 0.0)
     # Row 0 adds up what pages of hosts without a limit want; pages of another host want together what its limit allows.
     limits = snapshot.host_limits[chosen]

@@ -66,7 +66,7 @@ def estimates(planner: Planner, rows: IndexArray, now: float) -> dict[str, Float
         elapsed = np.maximum(now - planner.pages.crawled_at[rows], 0.0)
         stale = unsignalled * elapsed + planner.announcements.evidence(rows)
         fresh = np.where(elapsed < np.inf, np.exp(-stale), 0.0)
-    # It is between these quantiles with 90 % probability.
+    # The change rate lies between these quantiles with 90 % probability.
     low, high = (rate_quantile(weights, rates, q) + announced for q in (0.05, 0.95))
     change_rate = unsignalled + announced
     precision, recall = -np.expm1(-signal_weight), announced / change_rate
@@ -75,18 +75,20 @@ def estimates(planner: Planner, rows: IndexArray, now: float) -> dict[str, Float
 
 
 _FOR_EVER = timedelta(days=300 * 365.25).total_seconds()
-# Pages go at these shares of the threshold, each as likely as another: other waiting pages differ from slot to slot.
+# Pages go at these shares of the threshold, each as likely as another, since the other waiting pages differ from slot
+# to slot.
 _SHARES = np.linspace(0.65, 1.2, 12)
-# Waits that are nearly as likely as the best one, within this share, are as good.
+# Waits that are as likely as the best one, within this share, count as equally good.
 _AS_LIKELY = 0.01
 
 
 def explain(planner: Planner, page: int, now: float) -> dict[str, Any]:
     """Return why a page is crawled when it is.
 
-    Seconds and rates per second; times are POSIX seconds, inf for never. Limits aside, and if announcements come as
-    often as before, the next visit is likeliest to take 0.3 to 3 times ``likely_time``; it is at most ``wake_time``,
-    and equal to it where that is as good as any other.
+    Intervals are in seconds, rates per second; times are POSIX seconds, inf for never. ``likely_time`` is a guess of
+    the next visit, chosen so that a wait of 0.3 to 3 times as long is most probable. It leaves limits aside, and
+    assumes that announcements come as often as before. It is at most ``wake_time``, and equal to it where that is as
+    good as any other.
     """
     now, rows = planner.at(now), planner.rows(page)
     pages, frontier = planner.pages, planner.frontier
@@ -145,7 +147,7 @@ def _wake_time(value: Callable[[float], float], threshold: float, now: float) ->
 def _likely_time(
     planner: Planner, page: int, value: Callable[[float], float], wake_time: float, signal_rate: float, now: float
 ) -> float:
-    """Return when the next visit is likeliest to take 0.3 to 3 times as long; `wake_time` if that is as good."""
+    """Return the time for which a wait of 0.3 to 3 times as long is most probable; `wake_time` if that is as good."""
     if wake_time <= now or value(now) == value(now + _FOR_EVER):
         return wake_time
     longest = min(wake_time - now, _FOR_EVER)
@@ -163,9 +165,9 @@ def _gone_within(
 ) -> FloatArray:
     """Return the probability that a page has gone after each of some waits.
 
-    After t seconds it goes once m(t) more announcements have come, the fewer the longer it has waited. N(t) come, a
-    Poisson variable, so that it has gone with probability P(N(t) >= m(t)). After `MOST_COUNTED` announcements no page
-    waits for another one.
+    After t seconds the page goes once m(t) more announcements have come; m(t) falls as it waits. The number N(t) that
+    comes is a Poisson variable, so the page has gone with probability P(N(t) >= m(t)). After `MOST_COUNTED`
+    announcements no page waits for another one.
     """
     more, of_wait = np.indices((MOST_COUNTED + 1, waits.size)).reshape(2, -1)
     crawled_at = planner.pages.crawled_at.item(page) - now - waits[of_wait]

@@ -18,7 +18,7 @@ _CANDIDATES = 8
 
 
 def forecast(planner: Planner, now: float, n: int, pause: Callable[[int], float] = lambda host: 0.0) -> IndexArray:
-    """Return at most `n` pages in the order they go in, if nothing is announced or found meanwhile.
+    """Return at most `n` pages in the order in which they go, if nothing is announced or found meanwhile.
 
     Pages out of turn come first, then new pages in their share of the slots. Then come the pages that
     will be worth most when half of the others have gone. Each page goes only when its host may be asked.
@@ -26,7 +26,7 @@ def forecast(planner: Planner, now: float, n: int, pause: Callable[[int], float]
     Parameters
     ----------
     pause : callable, optional
-        ``pause(host)`` returns how many seconds lie between two requests to a host, at least. By default none do.
+        ``pause(host)`` returns the least number of seconds between two requests to a host; 0 by default.
 
     Examples
     --------

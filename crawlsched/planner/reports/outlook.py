@@ -29,7 +29,7 @@ def wanted(planner: Planner, rows: Any) -> Any:
 
 
 def known_fresh(planner: Planner, rows: Any, now: float) -> FloatArray:
-    """Return how likely pages are known to be fresh: not at all while they fail, or have no copy."""
+    """Return the probability that pages are fresh; 0 while they fail or have no copy."""
     fresh: FloatArray = np.where(planner.pages.state[rows] == LIVE, planner.values.fresh(rows, now), 0.0)
     return fresh
 
@@ -42,12 +42,12 @@ _ELAPSED: FloatArray = np.geomspace(1e-3, 1e4, 7 * 8 + 1)
 
 
 class Outlook:
-    """Add up, page by page, what each threshold of the crawl value costs and gives.
+    """Add up, page by page, the crawls and the freshness that each threshold of the crawl value gives.
 
     Parameters
     ----------
     seen_within : float, optional
-        Seconds: which share of the changes is seen within them.
+        Seconds within which a change has to be seen to count for `seen`.
 
     Notes
     -----
@@ -60,12 +60,12 @@ class Outlook:
     sorting the cells by value gives them for all thresholds at once.
 
     A change at τ that nobody announces is seen within X if V(τ + X, N(τ)) ≥ Λ, and an announced one if V(τ + X, N(τ) +
-    1) ≥ Λ. Announcements in the X seconds after it are left out, so in truth a few more are seen in time. Changes come
-    evenly in time. So C - ∫ P(V(τ + X, N(τ)) < Λ) dτ times their rate are seen in time in a cycle.
+    1) ≥ Λ. Announcements in the X seconds after the change are left out, so in truth a few more are seen in time.
+    Changes come evenly in time. So C - ∫ P(V(τ + X, N(τ)) < Λ) dτ times their rate are seen in time in a cycle.
 
-    Pages without a copy count as if they had one: first copies have a share of the slots of their own. The present
-    knowledge stays: a crawl that goes on learning does a little better, and announcements within `signal_delay` of a
-    crawl count as if they had been taken. Hosts' limits are left out.
+    Pages without a copy count as if they had one: first copies have a share of the slots of their own. The posterior
+    stays as it is now, while a crawl that goes on learning does a little better. Announcements within `signal_delay` of
+    a crawl count here, although a crawl discards them. Hosts' limits are left out.
 
     Examples
     --------
@@ -108,7 +108,7 @@ class Outlook:
         importance = planner.pages.importance[pages].astype(np.float64)
         self._importance += each * float(importance.sum())
         self._pages += each * pages.size
-        # If pages are crawled in turn, whatever is announced, all changes of a page are alike.
+        # If pages are crawled in turn, announced changes of a page are like its others.
         change_rates = planner.posterior.rates[:, np.newaxis] + cells.change_rates[1][:, np.newaxis, np.newaxis]
         in_turn = page_freshness(1.0 / np.maximum(self._edges, 1e-9), change_rates)
         in_turn = (planner.values.weights(pages)[:, :, np.newaxis] * in_turn).sum(axis=1)
@@ -150,7 +150,7 @@ class Outlook:
         return self._least(self.curve[1], freshness, slowest)
 
     def _least(self, reached: FloatArray, aim: float, in_turn: float) -> float:
-        """Return the least bandwidth on the curve that reaches an aim, or less where pages in turn reach it."""
+        """Return the least bandwidth on the curve that reaches an aim, or less where crawls in turn reach it."""
         wanted, reached = self._wanted[::-1], np.maximum.accumulate(reached)
         if aim > reached[-1]:
             return float(np.inf)
@@ -162,14 +162,14 @@ class Outlook:
         return float(wanted[at - 1] + share * (wanted[at] - wanted[at - 1]))
 
     def seen(self, bandwidth: float) -> float:
-        """Return the share of changes, by importance, that a bandwidth lets be seen within `seen_within`."""
+        """Return the share of changes, by importance, that are seen within `seen_within` at a bandwidth."""
         assert self._within is not None
         if bandwidth < self._wanted[-1]:
             return min(self._within * bandwidth / self._pages, 1.0)
         return float(np.interp(bandwidth, self._wanted[::-1], self._seen[::-1] / self._changes))
 
     def bandwidth_to_see(self, share: float) -> float:
-        """Return the least bandwidth by which a share of changes is seen in time, crawls per second; inf: none is."""
+        """Return the least bandwidth at which a share of changes is seen in time, crawls per second; inf: none."""
         assert self._within is not None
         return self._least(self._seen[::-1] / self._changes, share, self._pages * share / self._within)
 
@@ -215,7 +215,7 @@ class _Cells:
         self.until = planner.intervals.longest(pages)
 
     def by_level(self, row: int) -> tuple[FloatArray, FloatArray]:
-        """Return, for a threshold at each level and for one never reached, a cycle's seconds and those of freshness."""
+        """Return the seconds of a cycle and its fresh ones, for a threshold at each level and for one never reached."""
         time = self._below(row, self.values, self.time, self.time / 2)
         return time, self._below(row, self.values, self.fresh, self._fresh_later)
 
@@ -238,7 +238,7 @@ class _Cells:
             return np.zeros(_LEVELS.size + 1)
         order = np.argsort(values[part][waits], kind="stable")
         until = np.cumsum(column[part][waits][order])
-        # A cell has the value of its middle. Between two both grow like powers of the value.
+        # A cell has the value of its middle. Between two cells, sums grow like powers of the value.
         logs = np.log(until - later[part][waits][order])
         at = np.log(np.maximum(values[part][waits][order], _LEVELS[0] ** 2))
         left = -np.inf if sooner else None

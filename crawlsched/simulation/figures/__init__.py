@@ -1,8 +1,8 @@
 """Figures: the papers' figures and tables, simulated anew.
 
-A figure is a `Figure`: its settings as printed, how it is simulated, how it is drawn. The papers' claims about them are
-tested (tests/papers). Each module holds figures of one arrangement in a tuple ``FIGURES``; `FIGURES` here has them all
-by name.
+A `Figure` has its settings as printed, its simulation and its drawing. The tests in tests/papers check the papers'
+claims about the figures. Each module holds figures of one kind in a tuple ``FIGURES``; `FIGURES` here has them all by
+name.
 """
 
 from crawlsched.simulation.figures import (

@@ -29,7 +29,7 @@ from crawlsched.simulation.history import History
 
 __all__ = ["FIGURES", "SIGNALS", "TRUE_SIGNALS", "corrupted"]
 
-#: Pages whose announcements are true but do not tell of every change (section 6.5).
+#: Pages whose announcements are all true, but not every change is announced (section 6.5).
 TRUE_SIGNALS = Instances(recall=beta(0.25, 0.25))
 #: Pages whose announcements are not all true (section 6.6).
 SIGNALS = Instances(recall=beta(0.25, 0.25), false_signal_rate=uniform(0.1, 0.6))
@@ -40,7 +40,7 @@ Accuracies = Callable[[History, float, np.random.Generator], dict[str, float]]
 
 
 def _simulated(instances: Instances, accuracies: Accuracies, against: tuple[str, ...]) -> Run:
-    """Simulate policies on the same instances: differences have smaller errors than accuracies."""
+    """Simulate policies on the same instances, so that differences have smaller errors than accuracies."""
 
     def measure(settings: Settings, n_pages: int, rng: np.random.Generator, repetition: int) -> Numbers:
         history = instances.draw(rng, n_pages, settings.time)
@@ -95,7 +95,7 @@ def _late(delay: float, discarded: float) -> Figure:
         times = history.signal_times + rng.poisson(delay, history.signal_times.size) / BANDWIDTH
         by_time = np.lexsort((history.signal_rows, times))
         late = replace(history, signal_rows=history.signal_rows[by_time], signal_times=times[by_time])
-        # Announcements arrive at slots: half a slot more lets those of the last slot be discarded, and no others.
+        # Announcements arrive at slots. Half a slot more discards those of the last slot, and no others.
         until = (discarded + 0.5) / BANDWIDTH
         return {
             "GREEDY": crawl_by("GREEDY", history, horizon).freshness,
@@ -117,7 +117,7 @@ LOST = "accuracy lost by corruption"
 
 @dataclass(frozen=True)
 class LabelledPages:
-    """How pages are drawn of which a few announce well (section 6.7)."""
+    """How pages are drawn if only a few announce well (section 6.7)."""
 
     labelled: float  # the share of pages that announce well
     weight: float  # their share of the importance
@@ -125,7 +125,7 @@ class LabelledPages:
     recall: Distribution
     change_rate: Distribution
     importance: Distribution
-    n_draws: int = 100_000  # stand for the paper's histograms
+    n_draws: int = 100_000  # these draws stand for the paper's histograms
 
     def words(self) -> dict[str, str]:
         """Name the distribution of each quantity."""
@@ -138,7 +138,7 @@ class LabelledPages:
         }
 
     def draw(self, rng: np.random.Generator, n_pages: int, horizon: float) -> History:
-        """Draw pages, and what happens to them."""
+        """Draw pages and their events."""
         labelled = np.zeros(n_pages, bool)
         labelled[rng.permutation(n_pages)[: round(self.labelled * n_pages)]] = True
         precision, recall = (self._split(rng, quality, labelled) for quality in (self.precision, self.recall))
@@ -151,7 +151,7 @@ class LabelledPages:
         return history_of(rng, importance, change_rate, recall, false, horizon)
 
     def _split(self, rng: np.random.Generator, quality: Distribution, labelled: BoolArray) -> FloatArray:
-        """Draw from the highest numbers for pages that are labelled, from all below them for the others."""
+        """Give labelled pages the highest of the numbers drawn, and the others the numbers below."""
         sample = np.sort(quality.draw(rng, self.n_draws))
         cut = round((1.0 - self.labelled) * self.n_draws)
         numbers: FloatArray = rng.choice(sample[:cut], labelled.size)
@@ -170,7 +170,7 @@ def corrupted(history: History, share: float, noise: FloatArray) -> History:
 
     Notes
     -----
-    (1 - p) x + p ξ for both. For recall, section 6.7 prints ξ instead of p ξ, with which it would exceed 1.
+    Both become (1 - p) x + p ξ. For recall, section 6.7 prints ξ instead of p ξ, so that recall could exceed 1.
     """
     change_rate, recall, false = known(history)
     true = recall * change_rate
@@ -182,15 +182,15 @@ def corrupted(history: History, share: float, noise: FloatArray) -> History:
 
 
 def _corruption(pages: LabelledPages, shares: tuple[float, ...] = (0.0, 0.1, 0.2), crawls: float = 0.05) -> Figure:
-    """Return the figure of what corruption costs, by the share of noise in precision and recall; one share is 0.
+    """Return the figure of the cost of corruption, by the share of noise in precision and recall; one share is 0.
 
-    `crawls` are those per page and time step: 5000 for 100,000 pages (section 6.7).
+    `crawls` is the number of crawls per page and time step: 5000 for 100,000 pages (section 6.7).
     """
 
     def measure(settings: Settings, n_pages: int, rng: np.random.Generator, repetition: int) -> Numbers:
         history = pages.draw(rng, n_pages, settings.time)
         noise = rng.random((2, n_pages))
-        # GREEDY knows of no announcements, so nothing that it knows is corrupted.
+        # GREEDY does not use announcements, so corruption does not affect it.
         greedy = crawl_by("GREEDY", history, settings.time, crawls * n_pages).freshness
         found: dict[tuple[str, float], float] = {}
         for share in shares:
@@ -208,7 +208,7 @@ def _corruption(pages: LabelledPages, shares: tuple[float, ...] = (0.0, 0.1, 0.2
     return Figure(
         "noisy-signals-5",
         PAPER,
-        "accuracy where precision and recall are known wrongly",
+        "accuracy with wrong numbers for precision and recall",
         Settings(10, (100_000,), 200.0),
         repeated(("pages", "corruption", "policy"), measure),
         drawn(Panel({"accuracy": "o-"}, "corruption", ("policy",), each="pages")),
@@ -216,8 +216,8 @@ def _corruption(pages: LabelledPages, shares: tuple[float, ...] = (0.0, 0.1, 0.2
     )
 
 
-# Section 2: few pages are labelled, with 26.4 % of the importance. The paper's data cannot be had: the upper twentieths
-# of precision and recall begin at the thresholds of GREEDY-CIS+, 0.7 and 0.6.
+# Section 2: few pages are labelled, and they have 26.4 % of the importance. The paper's data is not available. Here the
+# upper twentieths of precision and recall begin at the thresholds of GREEDY-CIS+, 0.7 and 0.6.
 _LABELLED_PAGES = LabelledPages(
     labelled=0.05,
     weight=0.264,

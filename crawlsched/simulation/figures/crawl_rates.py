@@ -31,7 +31,7 @@ from crawlsched.simulation.replaying import crawl
 __all__ = ["FIGURES", "accuracies"]
 
 RATE, RECALL, CHANGE_RATE = "crawl rate", "recall", "change rate"
-# In shares of all crawls.
+# Both are shares of all crawls.
 DISTANCE = "distance from the optimal rates"
 IDLE = "crawls of pages with many announcements that found no change"
 
@@ -74,7 +74,7 @@ def _draw_dots(color: str, table: Table, canvas: Any) -> None:
     pages = table.values("pages")
     policies = [str(name) for name in table.values("policy") if name not in ("", BASELINE)]
     canvas.set_size_inches(1 + 3.4 * len(policies), 0.6 + 3.2 * len(pages))
-    # The panels of a line have the same axes, so that policies can be compared.
+    # The panels of a row have the same axes, so that policies can be compared.
     panels = canvas.subplots(len(pages), len(policies), squeeze=False, sharey="row")
     for line, n_pages in zip(panels, pages, strict=True):
         best = values_of(table, RATE, n_pages, BASELINE)

@@ -23,9 +23,9 @@ class Panel:
     x: str  # the label on the horizontal axis
     lines: tuple[str, ...] = ()  # labels whose values are lines of their own
     each: str = ""  # a label whose values are panels of their own
-    where: Mapping[str, Label] = field(default_factory=dict)  # what other labels have to be
+    where: Mapping[str, Label] = field(default_factory=dict)  # the values that other labels must have
     spread: str = ""  # a quantity that holds standard deviations: the band is 95 % of a normal distribution
-    # Values on the horizontal axis that are horizontal lines instead. A value at infinity is such a line anyway.
+    # Values on the horizontal axis that are drawn as horizontal lines instead, as infinity always is.
     levels: tuple[Label, ...] = ()
     level: float | None = None  # a dotted horizontal line
     axes: Mapping[str, Any] = field(default_factory=dict)  # what ``axes.set`` takes
@@ -84,7 +84,7 @@ class Panel:
 
 
 def drawn(*panels: Panel, columns: int = 3, width: float = 4.2, height: float = 3.6) -> Callable[[Table, Any], None]:
-    """Return how to draw panels from left to right in a number of columns, each of a size in inches.
+    """Return a function that draws panels from left to right in columns; a panel's width and height are in inches.
 
     Those with the same lines share a legend.
     """

@@ -113,13 +113,13 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Settings:
-    """What a user can set of a figure."""
+    """The settings of a figure that a user can change."""
 
     repetitions: int  # independent simulations, over which means and standard errors are taken
     pages: tuple[int, ...] = ()  # numbers of pages, a case for each; empty for a figure that has no such number
     horizon: float | None = None  # simulated time, in the paper's unit; None for a figure without one
     seed: int = 0  # the same seed gives the same numbers
-    history: Path | None = None  # a file of real changes to take instead of generated ones, where a figure can
+    history: Path | None = None  # a file of real changes instead of generated ones, for figures that can use it
 
     @property
     def n_pages(self) -> int:
@@ -138,7 +138,7 @@ class Settings:
 
     @property
     def steps(self) -> int:
-        """The horizon of a figure for which it counts visits or rounds; `SimulationError` if it is not whole."""
+        """The horizon of a figure that counts visits or rounds; `SimulationError` if it is not whole."""
         if self.horizon is None or self.horizon < 1 or self.horizon != int(self.horizon):
             raise SimulationError(f"horizon must be a whole number above 0 for this figure, got {self.horizon!r}.")
         return int(self.horizon)
@@ -161,7 +161,7 @@ class Figure:
     run: Run  # ``run(settings, progress)`` simulates it and returns a `Table`; most are `repeated`
     # ``draw(table, canvas)`` draws it on an empty ``matplotlib.figure.Figure``; most are `drawn`.
     draw: Callable[[Table, Any], None]
-    # Settings that are not for the user to set, in words: what is printed with every run.
+    # Settings that a user cannot change, in words; every run prints them.
     fixed: Mapping[str, str] = field(default_factory=dict)
     takes_history: bool = False  # whether `Settings.history` can be given
 
@@ -212,7 +212,7 @@ def repeated(
     cases: Sequence[Any] | None = None,
     exact: Callable[[Settings], Iterable[Row]] = lambda settings: (),
 ) -> Run:
-    """Return how to measure every case (by default the numbers of pages) in every repetition, and to summarize.
+    """Return a function that measures every case (by default each number of pages) in every repetition, and summarizes.
 
     ``exact(settings)`` gives further rows, which stand first.
 

@@ -1,7 +1,7 @@
 """Figures 3 to 7, 11 to 19 and Table I of "Estimating frequency of change": its estimators, and their uses.
 
-X/n and its improvement know only whether a page changed between two visits; X/T and its correction know when it
-changed last.
+X/n and its improvement use only whether a page changed between two visits; X/T and its correction use when it changed
+last.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ def _last_modified_moments(ratio: float, n: int, corrected: bool = True) -> tupl
 
     Notes
     -----
-    Equation (3), with 1/T = ∫ exp(-s T) ds and 1/T² = ∫ s exp(-s T) ds: with k changed visits T is n - k and k
+    Equation (3), with 1/T = ∫ exp(-s T) ds and 1/T² = ∫ s exp(-s T) ds: with k changed visits T is n - k plus k
     independent times of the density (5), whose Laplace transform is L(s) = r/(r + s) (1 - exp(-r - s))/(1 - exp(-r)).
     One integral is left, over s = (1 + r) u/(1 - u).
 
     Examples
     --------
-    X/T is too high by log 4 for small and by 2 for great rates, if there are two visits; X'/T hardly at all:
+    With two visits X/T is too high by a factor of log 4 at small rates and of 2 at great ones; X'/T is hardly biased:
 
     >>> [round(_last_modified_moments(r, 2, corrected=False)[0] / r, 3) for r in (1e-4, 50.0)]
     [1.386, 2.0]
@@ -82,7 +82,7 @@ def _nodes() -> tuple[FloatArray, FloatArray]:
 
 
 UNIFORM, REDUCED, FIRST, CORRECTED = "X/n", "-log((X̄ + 0.5)/(n + 0.5))", "X/T", "X'/T"
-#: For each estimator: a bank of it, what is read from the bank, and its moments for a ratio r and n visits.
+#: For each estimator: how a bank is made, how its estimates are read, and its moments for a ratio r and n visits.
 _KINDS: dict[str, tuple[Callable[[int], Any], Callable[[Any], FloatArray], Callable[[float, int], tuple[Any, Any]]]] = {
     UNIFORM: (Naive, Naive.change_rate, naive_moments),
     REDUCED: (BiasReduced, BiasReduced.change_rate, bias_reduced_moments),
@@ -94,7 +94,7 @@ _KINDS: dict[str, tuple[Callable[[int], Any], Callable[[Any], FloatArray], Calla
     CORRECTED: (LastModified, LastModified.change_rate, _last_modified_moments),
 }
 _DATED = (FIRST, CORRECTED)
-#: An estimator and a number of visits; what is computed along it, or simulated at some points.
+#: A curve of a figure: an estimator and a number of visits.
 Curve = tuple[str, int]
 
 
@@ -104,7 +104,7 @@ def moment(quantity: str, name: str, ratio: float, n: int) -> float:
 
 
 def _exact(quantity: str, place: tuple[Label, ...], value: float) -> Row:
-    """Return a number that is computed and not simulated, so without an error."""
+    """Return the row of a number that is computed and not simulated, so it has no error."""
     return Row(quantity, place, float(value), 0.0, 1)
 
 
@@ -122,7 +122,8 @@ def _curves(
 ) -> Run:
     """Compute curves at some ratios, and simulate at some points of them.
 
-    Without enough visits the deviation of estimates from dates is infinite, or its estimate has no standard error.
+    With fewer than `enough_visits`, the deviation of estimates from dates is infinite, or its estimate has no standard
+    error.
     """
 
     def exact(settings: Settings) -> Iterator[Row]:
@@ -161,7 +162,7 @@ def _region(settings: Settings) -> Iterator[Row]:
     ratios = np.arange(0.01, 10.0, 0.01)
     for n in [*range(1, 21), *range(25, 101, 5)]:
         biased = np.abs(bias_reduced_moments(ratios, n)[0] / ratios - 1) > 0.1
-        # From the first r on with a bias as small as that, up to the next r without it.
+        # The range goes from the first r with so small a bias to the next r without it.
         start = int(np.argmin(biased))
         until = start + int(np.argmax(biased[start:]))
         yield _exact("unbiased from r", (n,), 0.0 if start == 0 else float(ratios[start]))
@@ -319,7 +320,7 @@ def _banks(visited: BoolArray, interval: float) -> dict[str, Estimator]:
 
 
 def _gamma(shapes: Sequence[float], n_visits: int, settled: int) -> Figure:
-    """Return the figure of pages that change once a second on average, from `settled` seconds before visits."""
+    """Return the figure of pages that change once a second on average, beginning `settled` seconds before visits."""
 
     def measure(settings: Settings, shape: float, rng: np.random.Generator, repetition: int) -> Numbers:
         end = settled + n_visits
@@ -343,7 +344,7 @@ def _gamma(shapes: Sequence[float], n_visits: int, settled: int) -> Figure:
     )
 
 
-# -- figure 18: weekly visits, and what daily ones would tell (section 6.3)
+# -- figure 18: weekly visits compared with daily ones (section 6.3)
 
 OFF, CLOSER, _SHARE = "mean distance of the ratio from 1", "share of pages for which ours is closer", "share of pages"
 
@@ -351,8 +352,8 @@ OFF, CLOSER, _SHARE = "mean distance of the ratio from 1", "share of pages for w
 def _weekly(n_days: int, fastest: float, least_changes: int = 3) -> Figure:
     """Return the figure of pages monitored daily, estimated from weekly visits.
 
-    Both are compared with the projected frequency, of pages whose changes are mostly seen: on less than a third of the
-    days, and `least_changes` at least.
+    Both estimators are compared with the projected frequency, for pages whose changes are mostly seen. These change on
+    less than a third of the days, and at least `least_changes` times.
 
     Parameters
     ----------
@@ -385,7 +386,7 @@ def _weekly(n_days: int, fastest: float, least_changes: int = 3) -> Figure:
         if settings.history is None:
             rates = rng.uniform(0.0, fastest, settings.n_pages)
             changed = selected(rng.random((rates.size, n_days)) < -np.expm1(-rates[:, None]))
-        else:  # drawn with replacement: how much depends on the choice of pages
+        else:  # drawn with replacement, to show how much depends on the choice of pages
             pages = monitored(settings.history)
             changed = pages[rng.integers(len(pages), size=len(pages))]
         projected = changed.mean(axis=1)
@@ -397,7 +398,7 @@ def _weekly(n_days: int, fastest: float, least_changes: int = 3) -> Figure:
             ratio = np.asarray(bank.change_rate()) / projected
             off[name] = np.abs(ratio - 1.0)
             numbers[OFF, name, 0.0] = off[name].mean()
-            # Counted by tenths; the last stands for all from 2.5 on.
+            # Pages are counted by tenths of the ratio; the last tenth stands for all ratios from 2.5 on.
             tenths = np.round(np.minimum(ratio, 2.5) * 10).astype(np.intp)
             for tenth, count in enumerate(np.bincount(tenths, minlength=26)):
                 numbers[_SHARE, name, tenth / 10] = count / len(changed)
@@ -407,7 +408,7 @@ def _weekly(n_days: int, fastest: float, least_changes: int = 3) -> Figure:
     return Figure(
         "frequency-of-change-18",
         _CHO,
-        "weekly estimates and what daily visits tell, on simulated pages",
+        "estimates from weekly visits compared with daily visits, on simulated pages",
         replace(_SIMULATION, pages=(5_000,)),
         repeated(("estimator", "ratio"), measure, [None]),
         drawn(Panel({_SHARE: "o-"}, "ratio", ("estimator",), axes={"xlabel": "estimated to projected frequency"})),
@@ -433,7 +434,7 @@ def _by_policy(n_weeks: int, n_first: int, rate: Distribution, rate_words: str) 
     n_first : int
         Weekly visits before the first estimate.
     rate : Distribution
-        Of the pages' changes a day.
+        Distribution of the pages' changes a day.
     """
 
     def measure(settings: Settings, case: None, rng: np.random.Generator, repetition: int) -> Numbers:
@@ -478,7 +479,7 @@ def _detected(seen: IndexArray, frequency: FloatArray, start: int) -> float:
     `seen` has the days on which each page changed, up to the end of each day; `frequency` is in visits a day.
     """
     end = seen.shape[1] - 1
-    # A visit in the middle of a day finds the state at the end of the day before. The counts of those days tell what is
+    # A visit in the middle of a day finds the state at the end of the day before. The counts of those days show what is
     # new.
     most = int(np.ceil(frequency.max(initial=0.0) * (end - start))) + 1
     total, before = 0, seen[:, start]
@@ -499,10 +500,10 @@ FIGURES = (
     *_CURVES,
     _gamma((0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0, 3.0, 4.0), n_visits=50, settled=20),
     # The paper does not say how often its pages change. With rates even up to once in two days, most of these pages
-    # change every few days. With rates even on the logarithm, ours would be closer for 65 %, and half as far off all
-    # the same.
+    # change every few days. With rates even on a logarithmic scale, the improved estimator would be closer for 65 %,
+    # and still half as far off.
     _weekly(n_days=127, fastest=0.5),
-    # Very wide around once in 700 days: then 23 % of the uniform policy's visits find a change, as in the paper
-    # (2,147,589 of 9,260,000), and the naive policy gains as much on it as there.
+    # Rates are spread very widely around once in 700 days. Then 23 % of the uniform policy's visits find a change, as
+    # in the paper (2,147,589 of 9,260,000). The naive policy gains as much on the uniform one as in the paper.
     _by_policy(n_weeks=13, n_first=5, rate=lognormal(1 / 700, 5.0), rate_words="lognormal around 1/700, σ = 5.0"),
 )

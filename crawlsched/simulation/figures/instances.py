@@ -97,7 +97,7 @@ def history_of(
     false_signal_rate: FloatArray | None,
     horizon: float,
 ) -> History:
-    """Draw the events of pages from 0 to the horizon; None where nothing is announced, or nothing false.
+    """Draw the events of pages from 0 to the horizon; rates are None where nothing is announced, or nothing false.
 
     Changes, those announced among them, and false announcements come as independent Poisson processes.
     """
@@ -163,5 +163,5 @@ def optimal_rates(history: History) -> FloatArray:
 
 
 def baseline(history: History) -> float:
-    """Return the accuracy of that policy, by the formula in section 6.2."""
+    """Return the accuracy of the optimal continuous policy, by the formula in section 6.2."""
     return expected_freshness(optimal_rates(history), known(history)[0], history.importance)

@@ -50,8 +50,8 @@ _CLASSES: dict[str, type[Any]] = {
 }
 
 
-#: Visits to one page in each repetition: the time since the visit before and whether it changed, shape
-#: (repetitions, n), and how many of them there are, shape (repetitions,).
+#: Visits to one page in each repetition: the time since the visit before and whether the page changed, shape
+#: (repetitions, n), and the number of visits, shape (repetitions,).
 Visits = tuple[FloatArray, BoolArray, npt.NDArray[np.intp]]
 
 
@@ -75,7 +75,7 @@ def random_visits(settings: Settings, change_rate: float, crawl_rate: float, n_v
 def bank(name: str, n_pages: int, crawl_rate: float | FloatArray, parameters: Mapping[str, Any]) -> Estimator:
     """Return the bank of an estimator by its name in the papers, a row for each page or repetition.
 
-    Where the papers' step sizes lie outside of their theorems, that is on purpose.
+    Some of the papers' step sizes lie outside of the theorems on purpose, so that warning is ignored.
     """
     rate = {} if name in ("Naive", "MLE") else {"crawl_rate": crawl_rate}
     with warnings.catch_warnings():
@@ -114,7 +114,7 @@ def error_rows(
             yield from summarize({(ESTIMATE, *place): values})
             n = values.size
             spread = float(np.std(values, ddof=1)) if n > 1 else nan
-            # As for a normal distribution.
+            # The standard error is that of a normal distribution.
             yield Row(SPREAD, place, spread, spread / sqrt(2 * (n - 1)) if n > 1 else nan, n)
             (square,) = summarize({(ERROR, *place): (values - truth) ** 2})
             root = sqrt(square.mean)
@@ -123,7 +123,7 @@ def error_rows(
 
 
 def words_of(steps: Steps) -> dict[str, str]:
-    """Say the parameters of each estimator that has any."""
+    """Return the parameters of each estimator that has any, in words."""
     return {
         name: ", ".join(f"{parameter} {value:g}" for parameter, value in parameters.items())
         for name, parameters in steps.items()
@@ -232,7 +232,8 @@ EDITED_STEPS: Steps = {
 def _traces(settings: Settings, n_changes: int, change_rate: float) -> tuple[list[FloatArray], float]:
     """Return a page's changes in each repetition, hours, and their rate.
 
-    They are the history of the page that changes most in a file; without one, a history is generated for each.
+    If a file is given, they are the history of the page that changes most. Otherwise a history is generated for each
+    repetition.
     """
     if settings.history is None:
         drawn_times = [np.cumsum(rng.exponential(1 / change_rate, n_changes)) for rng in generators(settings)]

@@ -1,4 +1,4 @@
-"""Figure 6 of the online estimators' journal paper, and 2 of the conference paper: crawl rates by estimated changes."""
+"""Figure 6 of the online estimators' journal paper, and 2 of the conference paper: crawl rates from estimates."""
 
 from __future__ import annotations
 
@@ -43,13 +43,14 @@ def _best_rates(
 ) -> FloatArray:
     """Return the crawl rates of Algorithm 2 of Azar et al. for estimated change rates.
 
-    A page estimated at 0 would never be visited again, and cause a division by 0: it counts as one of the least rate.
+    A page estimated at 0 would never be visited again, and would cause a division by 0. So it counts as having the
+    least rate.
     """
     return poisson_crawl_rates(np.maximum(change_rate, least_rate), importance, bandwidth).rates
 
 
 def _mean_freshness(rates: FloatArray, change_rate: FloatArray, importance: FloatArray | float = 1.0) -> float:
-    """Return the freshness that crawls at random give, Σ w p/(p + Δ) by Σ w (equation (10) of the conference paper).
+    """Return the freshness with crawls at random, Σ w p/(p + Δ) / Σ w (equation (10) of the conference paper).
 
     >>> _mean_freshness(np.array([1.0, 0.0]), np.array([1.0, 1.0]))
     0.25
@@ -70,7 +71,7 @@ STEPS_6: Steps = {"LLN": {"alpha": 1.0}, "SA": {"eta": 0.75}, "SAM": {"eta": 1.3
 
 
 def _adapting(bandwidth: float, n_visits: int) -> Figure:
-    """Return the figure of rounds of `n_visits` to each page, after each of which the bandwidth is divided anew."""
+    """Return the figure of rounds of `n_visits` to each page; after each round the bandwidth is divided anew."""
     best = _best_rates(_TRUTH, _IMPORTANCE, bandwidth)
 
     def measure(settings: Settings, name: str, rng: np.random.Generator, repetition: int) -> Numbers:
@@ -111,7 +112,7 @@ def _adapting(bandwidth: float, n_visits: int) -> Figure:
     return Figure(
         "online-estimators-6",
         JOURNAL,
-        "crawl rates that follow the estimates, and are estimated with",
+        "crawl rates that follow the estimates, which visits at these rates improve",
         Settings(100, horizon=10),
         repeated(("page", "round", "estimator"), measure, list(STEPS_6), optimum),
         drawn(*panels),
@@ -130,7 +131,7 @@ ESTIMATORS: Steps = {"Naive": {}, "LLN": {"alpha": 1.0}, "SA": {"eta": 0.75}}
 
 
 def _dividing(crawl_rate: float, settings: Settings) -> Figure:
-    """Return the figure of all pages visited at one rate, whose estimates divide the same bandwidth after k visits."""
+    """Return the figure of pages visited at one rate; after k visits, their estimates divide the same bandwidth."""
 
     def measure(settings: Settings, case: int, rng: np.random.Generator, repetition: int) -> Numbers:
         n_pages = settings.n_pages

@@ -19,11 +19,11 @@ Reports = Mapping[str, Callable[..., dict[str, Any]]]
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """What a view has."""
+    """The data from which a view is made."""
 
     store: Store
     reports: Reports
-    query: Mapping[str, str]  # what stands behind the question mark
+    query: Mapping[str, str]  # the parameters of the address
     now: float  # POSIX seconds, by the clock of the database
 
 
@@ -40,7 +40,7 @@ def section(title: str, *children: Node, more: Node = None) -> Html:
 
 
 def table(headings: list[tuple[str, str]], rows: list[list[Node]]) -> Html:
-    """Return a table; a heading is a word and a style of its column: "r" (right), "w" (only where there is room)."""
+    """Return a table; a heading has a word and a style for its column: "r" (right), "w" (only on wide screens)."""
     head = tag("thead", tag("tr", *[tag("th", word, class_=style or None, scope="col") for word, style in headings]))
     body = [
         tag("tr", *[tag("td", cell, class_=style or None) for cell, (_, style) in zip(row, headings, strict=True)])
@@ -55,7 +55,7 @@ def empty(sentence: str) -> Html:
 
 
 def listed(items: Sequence[Node], nothing: str) -> Html:
-    """Return items as lines; or a sentence if there are none."""
+    """Return items as lines, or a sentence if there are none."""
     return tag("ul", *[tag("li", item) for item in items], class_="lines") if items else empty(nothing)
 
 

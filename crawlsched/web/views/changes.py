@@ -1,4 +1,4 @@
-"""Changes: the feed, newest first, with what went and came where texts are kept."""
+"""Changes: the feed, newest first, with removed and new lines where texts are kept."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def changes(context: Context) -> Html:
         "p",
         "To follow them: ",
         tag("code", f"crawlsched changes --since {found[0].cursor} --follow"),
-        "; the lines that changed stand here where CRAWLSCHED_KEPT_TEXT_BYTES is above 0.",
+        "; with CRAWLSCHED_KEPT_TEXT_BYTES above 0 this list shows the lines that changed.",
         class_="faint",
     )
     return tag("main", section("Changes", how_to, tag("ol", *lines, class_="lines feed"), more=links))
@@ -56,6 +56,6 @@ def change_line(change: Change, now: float, *, is_short: bool = True) -> list[No
 
 
 def difference(lines: list[str]) -> Html:
-    """Return the lines that went and came."""
+    """Return removed and new lines."""
     styles = {"+": "came", "-": "went", "@": "place"}
     return tag("pre", *[tag("span", f"{line}\n", class_=styles.get(line[:1], "same")) for line in lines], class_="diff")

@@ -1,4 +1,4 @@
-"""Overview: does a crawl do its work, how fresh are the pages, what became of the requests; and of all collections."""
+"""Overview: whether a crawl works, how fresh its pages are, and how its slots are used; and a list of collections."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["collections", "overview"]
 
 _SPANS = {"1h": 3600.0, "24h": DAY, "7d": 7 * DAY, "90d": 90 * DAY}
 _MOST_POINTS = 360
-# Seconds between two samples of one crawl; and the least seconds from which counts are scaled to an hour.
+# Seconds between two samples of one crawl. Counts of fewer seconds than the second number are not scaled to an hour.
 _LONGEST_GAP, _SHORTEST = 300.0, 30.0
 
 
@@ -91,7 +91,7 @@ def _cards(seen: Vitals, rows: list[dict[str, Any]], hour: list[dict[str, Any]])
 
 
 def _charts(rows: list[dict[str, Any]], span: str) -> list[Html]:
-    """Draw how fresh the pages were, what became of the slots, and what was found."""
+    """Draw how fresh the pages were, how the slots were used, and how many changes were found."""
     times = [float(row["time"]) for row in rows]
     clock = slice(11, 16) if span in ("1h", "24h") else slice(5, 16)
     fresh = [row["expected_freshness"] for row in rows]
@@ -120,11 +120,11 @@ def _charts(rows: list[dict[str, Any]], span: str) -> list[Html]:
     of_slots = [(name.replace("_", " "), style, part(name)) for name, style in slots.items()]
     of_changes = [(name, style, hourly(name)) for name, style in found.items()]
     expected = [("expected freshness, by importance", "c1", fresh)]
-    label = "The share of the importance that was expected to be fresh, over time"
+    label = "Expected freshness by importance, over time"
     a_hour = "Changes, deliveries and errors an hour, over time"
     return [
         drawn("Freshness", label, expected, words.share, low, 1.0),
-        drawn("Requests", "What became of the slots, over time", of_slots, "{:.3g} %".format, 0.0, 100.0),
+        drawn("Requests", "Use of the slots, over time", of_slots, "{:.3g} %".format, 0.0, 100.0),
         drawn("Changes an hour", a_hour, of_changes, lambda value: f"{words.short(value)}/h", 0.0, None),
     ]
 

@@ -1,4 +1,4 @@
-"""A page and its why: how often it changes, what a visit is worth, when it comes, and all that is known of it."""
+"""A page and its why: how often it changes, what a visit is worth, when it comes, and its history."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _difference(context: Context, report: dict[str, Any]) -> Html | None:
     kept = context.store.reader.text_of(report["page"])
     if kept is None or kept.before is None:
         return None
-    lines = differences(kept.before, kept.text)[:SHOWN] or ["(nothing that is kept of them differs)"]
+    lines = differences(kept.before, kept.text)[:SHOWN] or ["(the kept texts do not differ)"]
     return section("What changed last", difference(lines), more=words.moment(kept.seen_at, report["time"]))
 
 
@@ -109,7 +109,7 @@ def _announced(report: dict[str, Any], now: float) -> Html:
         ]
         for by in report["announced_by"]
     ]
-    return section("Announced by", listed(lines, "Nobody announces its changes."))
+    return section("Announced by", listed(lines, "No source announces its changes."))
 
 
 def _ignored(report: dict[str, Any], now: float) -> Html:
@@ -122,4 +122,4 @@ def _ignored(report: dict[str, Any], now: float) -> Html:
         ]
         for known in report["ignored"]
     ]
-    return section("Ignored as noise", listed([*lines, *report["suggested"]], "Nothing of it is taken for noise."))
+    return section("Ignored as noise", listed([*lines, *report["suggested"]], "No part of it is taken for noise."))

@@ -1,4 +1,4 @@
-"""Pages: the first of several orders, or those whose URL contains something; each leads to its why."""
+"""Pages: the first in one of several orders, or those whose URL contains a text; each leads to its why."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _COLUMNS = ("url", "state", "crawled_at", "n_crawls", "n_changes", "change_rate"
 _page = models.pages.c
 _WANTED = select(_page.page, *[TABLES["pages"][name].column.label(name) for name in _COLUMNS])
 _factor = _page.change_rate_high / _page.change_rate_low
-# The orders: their title, what their value is, that value, by what they are sorted, and the pages in them.
+# Each order has a title, a heading for its value, the value, the key for sorting, and a condition for its pages.
 ORDERS: dict[str, tuple[str, str, ColumnElement[Any], ColumnElement[Any], ColumnElement[bool]]] = {
     "changing": ("most changing", "changes found", _page.n_changes, _page.n_changes.desc(), _page.n_changes > 0),
     "oldest": ("longest not looked at", "looked at", _page.crawled_at, _page.crawled_at, _page.state == LIVE),
@@ -85,7 +85,7 @@ def _searched(context: Context, text: str) -> list[Node]:
     rows = _containing(context.store, text, SHOWN + 1)
     if not rows:
         return [empty("No page like this was found.")]
-    more = empty("There are more; name more of the URL.") if len(rows) > SHOWN else None
+    more = empty("There are more; type more of the URL.") if len(rows) > SHOWN else None
     return [_table(rows[:SHOWN], context.now, None, {}), more]
 
 

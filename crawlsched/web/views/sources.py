@@ -47,7 +47,7 @@ def source_link(source: dict[str, Any]) -> Node:
 
 
 def trust_bar(share: float | None, interval: Any, unknown: str | None = None) -> Html:
-    """Return a share as a bar with its interval; or that it is not known, and why."""
+    """Return a share as a bar with its interval, or a text that says why it is not known."""
     said = say_trust(share, interval, unknown)
     if share is None or interval is None:
         return tag("span", said, class_="faint")

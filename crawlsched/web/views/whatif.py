@@ -1,4 +1,4 @@
-"""What if: how fresh the pages would be at other bandwidths, and which a given freshness would take."""
+"""What if: the freshness at other bandwidths, and the bandwidth that a given freshness takes."""
 
 from __future__ import annotations
 
@@ -54,6 +54,6 @@ def whatif(context: Context) -> Html:
         cards,
         columns(
             [section("Freshness by bandwidth", drawn, tag("p", note, class_="faint"))],
-            [section("To be so fresh", table(headings, needed))],
+            [section("For this freshness", table(headings, needed))],
         ),
     )

@@ -12,12 +12,12 @@ from example.items import ChangedPage
 
 
 class InTurnSpider(scrapy.Spider):
-    """Crawls the same site in turn: what one does without crawlsched, done as well as it can be.
+    """Crawl the same site in turn: the best that one can do without crawlsched.
 
-    New pages go first; then the page whose last visit is longest ago. It pays for everything as crawlsched does: one
-    request per slot of the same absolute grid, redirects and robots.txt included. It asks conditionally (ETag,
-    Last-Modified), lets the pages of other hosts pass while a host is busy, has sent Retry-After or wants a delay, lets
-    the target of a redirect take the place of the page that moved, and forgets what robots.txt forbids.
+    New pages go first; then the page whose last visit is longest ago. Each request takes a slot of the same absolute
+    grid as in crawlsched, redirects and robots.txt included. Requests are conditional (ETag, Last-Modified). While a
+    host is busy, has sent Retry-After or wants a delay, pages of other hosts go. The target of a redirect replaces the
+    page that moved. Pages that robots.txt forbids are forgotten.
 
     ``scrapy crawl in_turn -s ADDONS={} -a site=http://127.0.0.11:8000/ -a rate=25``
     """
@@ -27,7 +27,7 @@ class InTurnSpider(scrapy.Spider):
     custom_settings = {
         "CONCURRENT_REQUESTS": 1000,  # the default of 16 would leave slots unused
         "REDIRECT_ENABLED": False,  # the target waits for a slot of its own, see parse()
-        # The wiki's Crawl-delay: Scrapy does not read it, so whoever obeys it states it here.
+        # The wiki's Crawl-delay, which Scrapy does not read by itself.
         "DOWNLOAD_SLOTS": {"127.0.0.19": {"delay": 0.2, "randomize_delay": False}},
     }
 
@@ -38,10 +38,10 @@ class InTurnSpider(scrapy.Spider):
         self.seen = {site}
         self.validators = {}  # URL -> headers for a conditional request
         self.digests = {}  # URL -> digest of its text
-        self.resting = {}  # host -> time until which it does not want to be asked
+        self.resting = {}  # host -> time until which it rests
         self.delays = {host: slot["delay"] for host, slot in self.custom_settings["DOWNLOAD_SLOTS"].items()}
-        self.active = Counter()  # host -> requests in the air; a busy host's pages let others pass
-        self.to_pay = 0  # requests that went out beside the grid: robots.txt
+        self.active = Counter()  # host -> requests under way; while a host is busy, other hosts' pages go
+        self.to_pay = 0  # requests without a slot (robots.txt), which take later slots
 
     @classmethod
     def from_crawler(cls, crawler, *args, **kwargs):
@@ -69,7 +69,7 @@ class InTurnSpider(scrapy.Spider):
                 )
 
     def next_url(self):
-        """Return the URL whose turn it is, None if there is none that may be asked."""
+        """Return the URL whose turn it is; None if no page may be requested."""
         for queue in (self.new, self.known):
             for place, url in enumerate(queue):
                 host = urlsplit(url).hostname
@@ -88,7 +88,7 @@ class InTurnSpider(scrapy.Spider):
         if "Location" in response.headers:
             self.discover(response.urljoin(response.headers["Location"].decode()))
         else:
-            self.known.append(url)  # its next turn comes when all others have had theirs
+            self.known.append(url)  # its next turn comes after all others
         if "Retry-After" in response.headers:
             self.resting[host] = time.monotonic() + float(response.headers["Retry-After"])
 
@@ -113,5 +113,5 @@ class InTurnSpider(scrapy.Spider):
     def failed(self, failure):
         url = failure.request.url
         self.active[urlsplit(url).hostname] -= 1
-        if not failure.check(IgnoreRequest):  # else robots.txt forbids it, and it is forgotten
+        if not failure.check(IgnoreRequest):  # otherwise robots.txt forbids it, and it is forgotten
             self.known.append(url)

@@ -6,7 +6,7 @@ from example.items import ChangedPage
 
 
 class LivingSpider(scrapy.Spider):
-    """Keeps the living site: an ordinary spider, which knows nothing of crawlsched.
+    """Crawl the living site: an ordinary spider without any code for crawlsched.
 
     ``scrapy crawl living -a site=http://127.0.0.11:8000/``
     """
@@ -18,7 +18,7 @@ class LivingSpider(scrapy.Spider):
         self.start_urls = [site]
 
     def parse(self, response):
-        """Take a new page or a changed one; pages that did not change never get here."""
+        """Yield an item for a new or changed page; unchanged pages do not come here."""
         yield ChangedPage(
             url=response.url,
             title=response.css("h1::text").get(""),

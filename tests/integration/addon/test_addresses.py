@@ -250,7 +250,7 @@ def test_urls_that_nothing_can_ask_for_stop_nothing(site, tmp_path):
     wait_until(lambda: site.visits("/a") and len(site.requests) > n + 20)
     crawl = project.end(process)
     assert answers == [400, 400, 400, 403, 202]
-    assert "The sitemap http://127.0.0.1:99999/old.xml cannot be asked for" in crawl.log
+    assert "The request for http://127.0.0.1:99999/old.xml cannot be made" in crawl.log
     assert "Traceback" not in crawl.log
     assert crawl.outcomes().keys() == {start, site.url("/a")}
     assert crawl.stats["crawlsched/change_signals/received"] == 1

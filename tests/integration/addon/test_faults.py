@@ -20,7 +20,7 @@ CALLS = [
         "frontier.frontier.Frontier": "waits_for_host next_event pick peek",
         "slot_clock.SlotClock": "take",
         "jobs.commands": "pending",
-        "crawl.unsaved.Unsaved": "take observation page",
+        "crawl.unsaved.Unsaved": "hand_over observation page",
         "crawl.collection.Collection": "facts_of flush read_ahead put_facts must_wait",
         "crawl.side_thread.Aside": "collect",
         "crawl.visits.Visits": "open resolve older_than",
@@ -39,12 +39,12 @@ ERRORS = ("MemoryError", "StoreError", "OSError")
 FAULTS = """
 import importlib, json
 from scrapy.utils.asyncio import call_later
-from crawlsched.addon import scheduler
+from crawlsched.addon import extensions, scheduler
 from crawlsched.exceptions import StoreError
 
-# What has failed comes again before the next fault: half a minute of faults at one place has to end a crawl.
-assert scheduler.LOOK_AGAIN > 0.02
-scheduler.LOOK_AGAIN = 0.02
+# All that a crawl does again and again it does between two faults: faults in a row, for ten seconds, have to end it.
+assert scheduler.LOOK_AGAIN > 0.02 and extensions.LOOK_INTERVAL > 0.05
+scheduler.LOOK_AGAIN, extensions.LOOK_INTERVAL = 0.02, 0.05
 
 ERRORS = {"MemoryError": MemoryError(), "StoreError": StoreError("injected"), "OSError": OSError(5, "injected")}
 

@@ -3,16 +3,19 @@
 And what ends a growth without end: shares, how many URLs are pages, parameters that do not count, DEPTH_LIMIT.
 """
 
+import time
 from collections import Counter
 from itertools import count
 from pathlib import Path
 
 import pytest
 
+from tests import parts
 from tests.commands import said
 from tests.crawling import FOLLOWS, Crawl, Project, spider
 from tests.databases import rows
 from tests.site import Site
+from tests.waiting import wait_until
 
 
 def importance_of(crawl: Crawl) -> dict[str, float]:
@@ -46,6 +49,22 @@ def test_rules_hold_for_new_and_for_stored_pages(site, tmp_path):
     assert len(site.visits("/seldom")) > 1
     assert "crawlsched/dispatched/overdue" not in crawl.stats
     assert importance_of(crawl)["often"] == 2
+
+
+def test_rules_that_ask_for_more_than_the_bandwidth_are_warned_of(sqlite_url, caplog):
+    """Rules of a pattern too, which the stored pages have only after their URLs were read."""
+    refresher = parts.refresher(parts.settings(sqlite_url, bandwidth=1.0))
+    refresher.admission.named(parts.found(f"http://a.example/often/{number}" for number in range(5)), time.time())
+    parts.close(refresher)
+    refresher = parts.refresher(parts.settings(sqlite_url, bandwidth=1.0, pages=[("*/often/*", {"max_interval": 1})]))
+
+    def is_said():
+        refresher.collection.aside.collect()
+        refresher.long_work.go_on()
+        return "CRAWLSCHED_PAGES asks for 5 crawls a second of these 5 pages, more than the 1 of" in caplog.text
+
+    wait_until(is_said)
+    parts.close(refresher)
 
 
 WEIGHS = """

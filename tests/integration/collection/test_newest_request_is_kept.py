@@ -1,7 +1,5 @@
 """What a request says of its page is taken over and kept: a refresher over a real database, without a crawl."""
 
-import logging
-from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
@@ -11,11 +9,9 @@ import pytest
 from crawlsched.crawl.collection import FoundPage
 from crawlsched.crawl.deliveries import Delivery
 from crawlsched.crawl.page_requests import AdmissionResult, PageRequest
-from crawlsched.crawl.pings import known_pages
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.request_templates import RequestTemplate
 from crawlsched.pages.marks import NEWS, RECRAWL, START, UNTRACKED
-from crawlsched.pages.variants import asked_variant, variant_fingerprint
 from tests import parts
 from tests.rows import name_of
 
@@ -42,12 +38,10 @@ def _ask(
     refresher: Refresher, data: dict[str, Any] | None = None, *, url: str = URL, again: bool = False, **more: Any
 ) -> tuple[AdmissionResult, int]:
     """Ask for a page, and return what became of that and which page it is."""
-    meta = {**(data or {}).get("meta", {}), **more.pop("meta", {})}
     template = RequestTemplate(data) if data else None
-    importance, found_on = more.get("importance"), more.get("found_on", -1)
-    asked = PageRequest(url, name_of(url), "a.example", template, importance, meta, again, found_on)
-    result = refresher.admission.requested(asked, 1_000.0)
-    return result, refresher.collection.index.page(variant_fingerprint(name_of(url), asked_variant(meta)))
+    page = FoundPage(url, name_of(url), "a.example", more.pop("importance", None), template)
+    result = refresher.admission.requested(PageRequest(page, again, **more), 1_000.0)
+    return result, refresher.collection.index.page(name_of(url))
 
 
 def _crawled(refresher: Refresher, page: int) -> None:
@@ -81,40 +75,12 @@ def test_of_a_page_that_nobody_has_visited_the_first_request_of_each_run_counts(
         assert _ask(refresher, later, url=url, again=True) == (AdmissionResult.ONCE, page)
         assert refresher.collection.facts_of(page).template_data == first
         assert refresher.planner.pages.importance[page] == 3.0
-    start = _ask(refresher, {"callback": "parse"}, again=True, meta={"is_start_request": True})
+    start = _ask(refresher, {"callback": "parse"}, again=True, is_start=True)
     assert start == (AdmissionResult.ONCE, pages[0])  # plain Scrapy delivers both
     refresher = opened()  # where the callbacks have other names
     assert _ask(refresher, {"callback": "parse_item"}) == (AdmissionResult.NEW, pages[0])
     assert _ask(refresher, later) == (AdmissionResult.KNOWN, pages[0])
     assert refresher.collection.facts_of(pages[0]).template_data == {"callback": "parse_item"}
-
-
-def test_what_makes_a_variant(opened):
-    """Its name or its cookie jar, and nothing else that a request carries."""
-    refresher = opened()
-    pages = [
-        _ask(refresher, data)[1]
-        for data in (
-            {"callback": "b"},
-            {"callback": "c", "headers": [["Accept-Language", "de"]], "cookies": {"a": "b"}, "meta": {"price": 1}},
-            {"meta": {"cookiejar": 1}},
-            {"meta": {"crawlsched_page": "mine"}},
-        )
-    ]
-    assert pages[0] == pages[1]
-    assert len(set(pages)) == 3
-    assert known_pages(refresher, [URL])[0].tolist() == sorted(set(pages))
-    refresher = opened()
-    assert known_pages(refresher, [URL])[0].tolist() == sorted(set(pages))
-
-
-def test_a_url_has_sixteen_variants_at_most(opened, caplog):
-    """Further ones are crawled once, and that is said once."""
-    refresher = opened()
-    with caplog.at_level(logging.WARNING):
-        found = [_ask(refresher, meta={"cookiejar": number})[0] for number in range(20)]
-    assert Counter(found) == Counter({AdmissionResult.NEW: 16, AdmissionResult.ONCE: 4})
-    assert caplog.text.count("has 16 variants, and no more are kept fresh") == 1
 
 
 def test_a_page_that_links_to_itself_keeps_its_callback(opened):
@@ -130,12 +96,11 @@ def test_a_page_that_links_to_itself_keeps_its_callback(opened):
 def test_dont_filter_and_start_requests(opened):
     """A start request asks for a delivery, a second one of it goes out as it stands, as does any with dont_filter."""
     refresher = opened()
-    start = {"is_start_request": True}
-    _, page = _ask(refresher, again=True, meta=start)
-    assert _ask(refresher, again=True, meta=start) == (AdmissionResult.ONCE, page)
+    _, page = _ask(refresher, again=True, is_start=True)
+    assert _ask(refresher, again=True, is_start=True) == (AdmissionResult.ONCE, page)
     refresher = opened()
     assert not refresher.book.owed(page)
-    assert _ask(refresher, again=True, meta=start) == (AdmissionResult.NEW, page)  # nobody has visited it
+    assert _ask(refresher, again=True, is_start=True) == (AdmissionResult.NEW, page)  # nobody has visited it
     assert refresher.book.owed(page) == START
     assert _ask(refresher, again=True) == (AdmissionResult.ONCE, page)
     assert _ask(refresher, importance=3.0)[0] is AdmissionResult.KNOWN

@@ -79,7 +79,9 @@ def test_what_is_forgotten_meanwhile_is_not_written(six_pages):
         collection.unsaved.announcement(page, source.source, 7.0, 1, NOW)
         collection.unsaved.feed(page, NOW, "new", None)
     collection.forget(np.array([2]))
-    ((_, batch),) = collection.unsaved.take(collection.planner.columns, collection.planner.further.stored)
+    taken = []
+    collection.unsaved.hand_over(lambda *parts: taken.extend(parts), NOW)
+    ((_, batch),) = taken
 
     assert list(batch.announcements) == [(4, 0)]
     assert batch.changes == [ChangeRow(2, 4, NOW, "new", None)]

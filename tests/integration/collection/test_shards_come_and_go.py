@@ -134,7 +134,9 @@ def test_a_shard_that_comes_back_is_what_it_was(process: Process):
     place = dict(zip(again.tolist(), rows, strict=True))
     kept = collection.planner.further.stored(again)
     assert {(place[page], number): told for (page, number), told in kept.items()} == further
-    assert collection.announced_before(again[:1], source.source)[1].tolist() == [7.0]
+    shard = collection.shards.here[1]
+    numbers = collection.numbers.of(again[:1]), shard.source_numbers[source.source]
+    assert shard.store.reader.announcements_for(*numbers)[1].tolist() == [7.0]
 
 
 def test_rows_are_given_again_after_a_while(process: Process):

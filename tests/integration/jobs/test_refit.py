@@ -143,7 +143,7 @@ def test_the_workers_of_a_dask_cluster_do_it_and_one_may_be_killed(postgresql_ur
     distributed = pytest.importorskip("distributed")
     settings = crawled(postgresql_url)
     known = forgotten(postgresql_url)
-    quiet = {"processes": True, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
+    quiet = {"processes": True, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "silence_logs": 50}
     with (
         distributed.LocalCluster(n_workers=2, host="127.0.0.1", **quiet) as cluster,
         distributed.Client(cluster) as client,

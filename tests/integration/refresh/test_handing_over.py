@@ -43,7 +43,8 @@ def test_a_shard_that_is_given_back_at_once_has_taken_in_what_waited(shared):
 def test_a_row_that_cannot_be_taken_in_keeps_nothing_from_those_behind_it(shared, caplog):
     """What another version or a fault has left is said once and deleted."""
     good, url = asked(f"http://{HOSTS[1]}/good").to_dict(), f"http://{HOSTS[1]}/x"
-    damaged = [{}, {**good, "template": [1]}, {**good, "request_fingerprint": "xyz"}]
+    others = {"template": [1]}, {"request_fingerprint": "xyz"}
+    damaged = [{}, *({**good, "page": {**good["page"], **other}} for other in others)]
     rows = [row(url, number, data=data) for number, data in enumerate(damaged)]
     rows += [row(url, 50, "what is this"), row(url, 51, FOUND, {"url": 1}), row(url, 52, data=good)]
     with process(shared) as refresher:
@@ -134,10 +135,7 @@ def test_the_same_link_on_many_pages_is_handed_over_once(shared):
         begun = visit(refresher, f"http://{HOSTS[0]}/")
         for page in range(20):
             places = {"headers": [["Referer", f"http://{HOSTS[0]}/{page}"]], "meta": {"depth": page, "link_text": "x"}}
-            link = asked(f"http://{HOSTS[1]}/menu", begun.page, **places)._replace(
-                meta={"depth": page, "link_text": "x"}
-            )
-            refresher.admission.requested(link, refresher.clock())
+            ask(refresher, f"http://{HOSTS[1]}/menu", begun.page, **places)
         assert refresher.stats["crawlsched/handed_over"] == 1
         assert (
             ask(refresher, f"http://{HOSTS[1]}/menu", begun.page, headers=[["Accept-Language", "de"]])
@@ -182,13 +180,13 @@ def test_a_process_that_hangs_leaves_its_shards_to_others(shared):
     member.renew()
     now[0] += 1000.0  # it loads
     member.renew()
-    member.fares({"shards": 4})
+    member.fares({"shards": 4}, dict)
     now[0] += 119.0
     member.renew()
     now[0] += 2.0
     with pytest.raises(StoreError, match="The crawl has done nothing for 120 s"):
         member.renew()
-    member.fares({"shards": 4})
+    member.fares({"shards": 4}, dict)
     member.renew()
     assert set(member.mine()) == {0, 1, 2, 3}
     now[0] += 1000.0

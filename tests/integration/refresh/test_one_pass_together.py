@@ -33,7 +33,7 @@ def two(shared):
 def renew(members, *statuses, times: int = 1) -> None:
     for _ in range(times):
         for member, status in zip(members, statuses, strict=True):
-            member.fares(status)
+            member.fares(status, dict)
             member.renew()
 
 

@@ -115,6 +115,17 @@ def test_a_value_of_the_wrong_kind_costs_its_row(sqlite_url, caplog, damage):
     store.close()
 
 
+def test_a_damaged_collection_ends_the_start_with_one_sentence(sqlite_url):
+    """Its number names all its rows; another collection is opened beside it."""
+    Store.open(sqlite_url, "news").close()
+    rows(sqlite_url, "UPDATE collections SET collection = 'x' WHERE name = 'news'")
+    with pytest.raises(
+        StoreError, match=r"The row of the collection 'news' .* is damaged \(its number is 'x'\); restore"
+    ):
+        Store.open(sqlite_url, "news")
+    Store.open(sqlite_url, "other").close()
+
+
 def test_a_locked_file_is_said_to_be_locked(sqlite_url, monkeypatch):
     """Another process holds it exclusively: after a few seconds the sentence says so."""
     monkeypatch.setitem(Database.__init__.__kwdefaults__, "busy_timeout", 0.3)

@@ -41,6 +41,7 @@ def test_every_view_fits_and_runs_nothing_that_a_site_chose(served: Served, tmp_
             await tab.open(f"{served.address}?span=24h", 1400)
             assert "%" in await tab.value("document.querySelector('main').textContent")
             assert await tab.value("document.querySelectorAll('.chart path.line').length") >= 5
+            assert await tab.value("getComputedStyle(document.querySelector('.area')).stroke") == "none"
             await tab.value(
                 "document.querySelector('.chart').dispatchEvent(new PointerEvent('pointermove', {clientX: 300}))"
             )

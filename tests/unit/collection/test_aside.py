@@ -9,7 +9,7 @@ from tests import parts
 
 
 def test_what_runs_aside_is_followed_here_and_ends_nothing_by_failing(caplog: pytest.LogCaptureFixture) -> None:
-    """Only the function itself runs in the other thread; one of a name at a time, and the next one after a failure."""
+    """Only the function itself runs in the other thread; nothing asked for is lost, and failures end nothing."""
     gate, threads, done = threading.Event(), [], []
     aside = Aside(parts.guard())
 
@@ -17,12 +17,14 @@ def test_what_runs_aside_is_followed_here_and_ends_nothing_by_failing(caplog: py
         gate.wait()
         return threading.current_thread()
 
-    assert aside.run("waiting", wait, lambda other: threads.extend((other, threading.current_thread())))
-    assert not aside.run("waiting", wait)
+    aside.run("waiting", wait, lambda other: threads.extend((other, threading.current_thread())))
+    aside.run("waiting", lambda: "again", done.append)
+    assert aside.is_busy_with("waiting")
     aside.run("dividing", lambda: 1 // 0, done.append)
     aside.run("adding", lambda: 1 + 1, done.append)
     gate.set()
     aside.close()
     assert [thread is threading.current_thread() for thread in threads] == [False, True]
-    assert done == [2]
+    assert done == ["again", 2]
+    assert not aside.is_busy_with("waiting")
     assert "Dividing failed and is tried again: ZeroDivisionError (" in caplog.text

@@ -17,7 +17,8 @@ def _name(number: int) -> bytes:
 def _loaded(numbers: range, block: int = 700) -> PageIndex:
     index = PageIndex()
     blocks = [numbers[start : start + block] for start in range(0, len(numbers), block)]
-    index.load((_keys(part), np.array(part)) for part in blocks)
+    for part in blocks:
+        index.add_many(_keys(part), np.array(part))
     return index
 
 
@@ -61,7 +62,8 @@ def test_loaded_keys_need_not_be_spread_evenly(n_first_bytes: int) -> None:
     fingerprints[:, 0] = rng.integers(0, n_first_bytes, 300_000)
     index, numbers = PageIndex(), rng.permutation(300_000)
     blocks = np.array_split(np.arange(300_000), 7)
-    index.load((PageIndex.keys(fingerprints[rows]), numbers[rows]) for rows in blocks)
+    for rows in blocks:
+        index.add_many(PageIndex.keys(fingerprints[rows]), numbers[rows])
     assert len(index) == 300_000
     some = range(0, 300_000, 997)
     assert [index.page(fingerprints[row].tobytes()) for row in some] == numbers[list(some)].tolist()

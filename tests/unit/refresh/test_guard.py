@@ -13,7 +13,7 @@ from twisted.internet.defer import Deferred
 from crawlsched.addon import sending
 from crawlsched.addon.sending import Gate
 from crawlsched.crawl.guard import Guard, Watchdog
-from crawlsched.crawl.pacing import Pace
+from crawlsched.crawl.rate import Pace
 from crawlsched.exceptions import StoreError
 from tests.inputs import tries
 from tests.site import most_in_a_second

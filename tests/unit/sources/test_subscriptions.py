@@ -1,13 +1,9 @@
 """Subscriptions to hubs, as they are discovered in feeds."""
 
-from dataclasses import replace
-from typing import Any
-
 import pytest
 
 from crawlsched.change_signals import Hubs, linked_hubs, read_sitemap
-from crawlsched.crawl.subscriptions import Subscription, discovered, is_reachable_hub, kept, subscription_of
-from crawlsched.store import Source
+from crawlsched.crawl.subscriptions import Subscription
 
 FEED = "https://a.example/feed"
 HUB = "https://hub.example/"
@@ -39,26 +35,11 @@ def test_link_headers_name_hubs_in_every_way_of_writing_them() -> None:
 
 def test_what_was_discovered_is_kept_until_it_is_another_and_its_hub_is_asked_once_a_day() -> None:
     """Another hub or name is another subscription; a reading that says the same changes nothing."""
-    quality = discovered({"announced": 5}, Hubs([HUB], None), FEED)
-    held = kept(quality, replace(subscription_of(_feed(quality)), asked_at=5.0))
-    assert discovered(held, Hubs([HUB], None), FEED) == held
-    assert discovered({}, Hubs(), FEED) == {}
-    assert [subscription_of(_feed(held)).is_due(now) for now in (5.0, 86_404.0, 86_405.0)] == [False, False, True]
-    renamed = subscription_of(_feed(discovered(held, Hubs([HUB], f"{FEED}/"), FEED)))
+    held = Subscription().after(Hubs([HUB], None), FEED)._replace(asked_at=5.0)
+    assert held.after(Hubs([HUB], None), FEED) == held
+    assert Subscription().after(Hubs(), FEED) == Subscription()
+    assert [held.is_due(now) for now in (5.0, 86_404.0, 86_405.0)] == [False, False, True]
+    renamed = held.after(Hubs([HUB], f"{FEED}/"), FEED)
     assert renamed == Subscription(HUB, f"{FEED}/")
     assert renamed.is_due(86_400.0)
     assert not Subscription(None, FEED).is_due(86_400.0)
-
-
-def _feed(quality: dict[str, Any]) -> Source:
-    return Source(0, "sitemap", FEED, "a.example", quality=quality)
-
-
-@pytest.mark.parametrize(
-    "hub", ["http://127.0.0.1/", "http://[::1]/", "http://169.254.169.254/", "http://10.1.1.1/", "http://localhost:80/",
-            "http://printer/", "http://db.internal./"]
-)  # fmt: skip
-def test_a_feed_cannot_have_the_crawl_ask_machines_of_its_own_network(hub: str) -> None:
-    """Unless the feed is on one itself."""
-    assert not is_reachable_hub(hub, FEED)
-    assert is_reachable_hub(hub, "http://127.0.0.1:8000/feed")
