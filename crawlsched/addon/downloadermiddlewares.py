@@ -234,7 +234,7 @@ def _fetched(request: Request, response: Response, content: Content | None) -> R
         size=len(response.body),
         moved_to=request if moved else None,
         date=_text(response, "Date") if last_modified else None,
-        location=response.urljoin(to) if (to := _text(response, "Location")) else None,
+        location=response.urljoin(to) if content is None and (to := _text(response, "Location")) else None,
         is_cut_short=_is_cut_short(response),
     )
 

@@ -233,7 +233,8 @@ async def _addresses_of(host: str, port: int) -> list[str]:
         resolutionComplete=lambda: done.callback(None),
     )
     there.nameResolver.resolveHostName(receiver, host, 0)
-    await maybe_deferred_to_future(done)
+    if not done.called:  # a cached name is there at once
+        await maybe_deferred_to_future(done)
     return [address.host for address in addresses]
 
 

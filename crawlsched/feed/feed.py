@@ -207,7 +207,7 @@ class Feed:
         if position < pruned:
             raise CrawlschedError(
                 f"The changes after the cursor {cursor} are no longer kept: the oldest that can be followed is "
-                f"{self.start()} (CRAWLSCHED_OBSERVATION_RETENTION says how long they are); begin there, or by a time."
+                f"{self.start()} (CRAWLSCHED_OBSERVATION_RETENTION sets how long); begin there, or by a time."
             )
         if position > given:
             raise CrawlschedError(

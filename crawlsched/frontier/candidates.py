@@ -86,14 +86,14 @@ class ValueLines:
         self._n = end
         self._until = min(self._until, float(lines[3].min(initial=np.inf)))
 
-    def values_at(self, now: float) -> FloatArray:
-        """Return what the pages are worth, shape (n,). O(n), and a value for each line that has ended."""
+    def values_at(self, now: float, ahead: float = 0.0) -> FloatArray:
+        """Return what the pages are worth, now or in some seconds; O(n), and a value for each line that has ended."""
         if now > self._until:
             over = np.flatnonzero(self._lines[3, : self._n] < now)
             self._lines[:, over] = self.of(self._page[over], now)
             self._until = float(self._lines[3, : self._n].min(initial=np.inf))
         value, slope, since, _ = self._lines[:, : self._n]
-        values: FloatArray = value + slope * (now - since)
+        values: FloatArray = value + slope * (now + ahead - since)
         return values
 
     def take(self, chosen: BoolArray) -> tuple[IndexArray, npt.NDArray[np.int32], FloatArray]:
@@ -171,17 +171,17 @@ class Candidates:
             value = values.item(row)
             if value == -np.inf:
                 return None
-            equal = np.flatnonzero(values == value)
+            equal = (values == value).nonzero()[0]
             if equal.size > 1:
                 row = int(equal[self.going.pages[equal].argmin()])
             if is_free(self.going.hosts.item(row)):
                 return self.going.pages.item(row), value
         return None
 
-    def raise_level(self, now: float, host: int | None = None) -> IndexArray:
-        """Raise the level, or that of a resting host, to the median of its candidates; take out and return those below.
+    def raise_level(self, now: float, until: float, host: int | None = None) -> IndexArray:
+        """Raise the level, or that of a resting host, to the median of its candidates.
 
-        O(candidates).
+        Take out and return those that will be below it at a time, when they may come back. O(candidates).
         """
         lines = self.going if host is None else self.aside[host]
         values = lines.values_at(now)
@@ -189,7 +189,7 @@ class Candidates:
             level = self.level = max(self.level, float(np.median(values)))
         else:
             level = self.host_levels[host] = max(self.host_levels.get(host, self.level), float(np.median(values)))
-        below = lines.take(values < level)[0]
+        below = lines.take(lines.values_at(now, until - now) < level)[0]
         self.n_aside -= 0 if host is None else below.size
         return below
 
@@ -217,8 +217,8 @@ class Candidates:
         """Take out a page that is a candidate. O(candidates)."""
         aside = self.aside.get(self._columns.host.item(page))
         for lines in (self.going, aside) if aside is not None else (self.going,):
-            rows = np.flatnonzero(lines.pages == page)
+            rows = (lines.pages == page).nonzero()[0]
             if rows.size:
-                lines.take_row(int(rows[0]))
+                lines.take_row(rows.item(0))
                 self.n_aside -= lines is aside
                 return

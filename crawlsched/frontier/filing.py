@@ -21,9 +21,9 @@ __all__ = ["AT_ONCE", "SLOTS_TOGETHER", "Filing"]
 _FEWEST = 64
 _MOST = _FEWEST**2
 #: Pages that fall due in this number of slots are looked at together, which takes hardly longer than one page. In a
-#: collection smaller than the cube of this number they are fewer slots, since a page can come back after a few. While
-#: first copies wait, no page with a copy takes more than one slot in this number: otherwise the first page of a site
-#: would be fetched again and again until others are known.
+#: small collection they are fewer slots, since a page can come back after a few. While first copies wait, no page with
+#: a copy takes more than one slot in this number: otherwise the first page of a site would be fetched again and again
+#: until others are known.
 SLOTS_TOGETHER = 16
 #: With each pick this number of due times is computed, and this number of pages become candidates. That takes a
 #: millisecond where no page is announced, and up to 6 where all are. A sample is eight times as many pages.
@@ -133,13 +133,16 @@ class Filing:
 
     def _leave(self, pages: IndexArray) -> None:
         """Take pages from where they stand, if that is more than a place in the column."""
-        for page in pages[self._due.place[pages] > SOON].tolist():
-            if self._due.place.item(page) == NEW:
-                self.new.discard(page)
-            else:
-                self._queue.discard(page)
-        for page in pages.tolist() if self._overdue else ():
-            self._overdue.discard(page)
+        for page in (pages if self._overdue else pages[self._due.place[pages] > SOON]).tolist():
+            self._leave_one(page)
+
+    def _leave_one(self, page: int) -> None:
+        place = self._due.place.item(page)
+        if place == NEW:
+            self.new.discard(page)
+        elif place > SOON:
+            self._queue.discard(page)
+        self._overdue.discard(page)
 
     def deadline_of(self, page: int) -> float:
         """Return when a page becomes overdue, POSIX seconds; inf without a longest crawl interval, or a copy. O(1)."""
@@ -171,7 +174,8 @@ class Filing:
             values = self.values.value_at(self._may_go(self._some_rows(), now), now)
             self._queue.level = _exceeded(values, self._room / 2 / self._pages.n)
         not_before = np.where(self._due.place[pages] == FILED, self._due.at[pages], -np.inf)
-        times = np.minimum(np.maximum(self._reached(pages, now), not_before), self._deadlines(pages))
+        reached = self.values.reaches(pages, self._queue.levels(self._pages.host[pages]), now)
+        times = np.minimum(np.maximum(reached, not_before), self._deadlines(pages))
         self._due.set(pages, np.maximum(times, self._eligible_at(pages)))
 
     def _put_new(self, pages: IndexArray, now: float) -> IndexArray:
@@ -185,12 +189,6 @@ class Filing:
         self._due.place[new[eligible_at <= now]] = NEW
         self.new.put(new[eligible_at <= now])
         return pages[~is_new]
-
-    def _reached(self, pages: IndexArray, now: float) -> FloatArray:
-        levels = self._queue.levels(self._pages.host[pages])
-        if not np.any(levels):
-            return np.full(pages.size, now)
-        return self.values.reaches(pages, levels, now)
 
     def _put_back(self, pages: IndexArray, now: float) -> None:
         """File pages that were due too early, so that they are not due again at once."""
@@ -229,7 +227,8 @@ class Filing:
     @property
     def _slots_together(self) -> int:
         """For how many slots the pages that fall due are looked at together."""
-        return 0 if self._intervals.come else min(self._pages.n // SLOTS_TOGETHER**2, SLOTS_TOGETHER)
+        is_small = self._pages.n <= AT_ONCE
+        return 0 if is_small or self._intervals.come else min(self._pages.n // _FEWEST, SLOTS_TOGETHER)
 
     @property
     def _room(self) -> int:
@@ -258,12 +257,12 @@ class Filing:
         for host, set_aside in aside.items():
             self._due.place[set_aside] = ASIDE
             if len(self._queue.aside[host]) > self._room_of_host:
-                self._put_back(self._queue.raise_level(now, host), now)
+                self._put_back(self._queue.raise_level(now, self._looked_until, host), now)
         self._make_room(now)
 
     def _make_room(self, now: float) -> None:
         if len(self._queue.going) > self._room:
-            self._put_back(self._queue.raise_level(now), now)
+            self._put_back(self._queue.raise_level(now, self._looked_until), now)
 
     # -- levels come down
 

@@ -144,7 +144,7 @@ class Frontier(Filing):
         is_free = self._asking(now, host_free_at)
         pick = self._out_of_turn(now, is_free) or self._choose(now, is_free)
         if pick is not None:
-            self._leave(np.array([pick.page]))
+            self._leave_one(pick.page)
             self._forced.discard(pick.page)
             self._due.place[pick.page] = IN_FLIGHT
         return pick

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
-from crawlsched.columns.blocks import ROWS_AT_ONCE, blocks
+from crawlsched.columns.blocks import blocks
 from crawlsched.columns.growing import NumberColumn
 from crawlsched.columns.numerics import GOLDEN
 from crawlsched.pages import FREE
@@ -82,7 +82,7 @@ def _evenly(
     most: int,
 ) -> Generator[None, None, tuple[int, IndexArray]]:
     """Count the rows of a column that `is_one` accepts; choose at most `most` of them evenly, in ascending order."""
-    count, parts = 0, [slice(start, min(start + ROWS_AT_ONCE, n)) for start in range(0, n, ROWS_AT_ONCE)]
+    count, parts = 0, list(blocks(n, width=1))
     for part in parts:
         count += int(np.count_nonzero(is_one(column[part])))
         yield
@@ -91,8 +91,8 @@ def _evenly(
     stretch = np.arange(int(count / length))
     ranks = ((stretch + stretch * GOLDEN % 1) * length).astype(np.intp)
     for part in parts:
-        rows = part.start + np.flatnonzero(is_one(column[part]))
-        found.append(rows[ranks[slice(*ranks.searchsorted([passed, passed + rows.size]))] - passed])
+        rows = np.flatnonzero(is_one(column[part]))
+        found.append(part.start + rows[ranks[slice(*ranks.searchsorted([passed, passed + rows.size]))] - passed])
         passed += rows.size
         yield
     return count, np.concatenate(found)

@@ -143,8 +143,8 @@ def _known(url: str) -> str | None:
         return revision
     if revision < min(known):
         raise SchemaOutOfDate(
-            f"The database {name!r} was written by an earlier version of crawlsched (revision {revision}), from which "
-            "this one reads nothing by itself; let that version run `crawlsched export FOLDER`, name a new "
+            f"The database {name!r} was written by an earlier version of crawlsched (revision {revision}), whose "
+            "tables this one cannot read; let that version run `crawlsched export FOLDER`, name a new "
             "database, and run `crawlsched import` for the files pages.csv and visits.csv."
         )
     raise SchemaOutOfDate(

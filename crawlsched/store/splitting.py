@@ -175,8 +175,9 @@ def _address_anew(connection: Connection, number: int, n_shards: int) -> None:
     table = models.inbox
     for row in connection.execute(select(table).where(table.c.collection == number)).all():
         data = json_like(row.data, {}, "what was handed over")
-        urls = [data["url"]] if "url" in data else data.get("urls") or [""]
-        shard = shard_of(data.get("host") or host_of(urls[0]), n_shards)
+        found = data.get("page", data)
+        urls = [found["url"]] if "url" in found else found.get("urls") or [""]
+        shard = shard_of(found.get("host") or host_of(urls[0]), n_shards)
         if shard != row.shard:
             one = [table.c[name] == getattr(row, name) for name in ("shard", "collection", "sender", "number")]
             connection.execute(update(table).where(*one).values(shard=shard))

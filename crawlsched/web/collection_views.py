@@ -63,7 +63,7 @@ class CollectionViews:
         return f"c/{collection}" if self.name == self.store.name else f"c/{collection}/{shard}"
 
     def add_to(self, router: web.UrlDispatcher, threads: ThreadPoolExecutor, *, is_one_of: bool) -> None:
-        """Serve them, made by `threads`."""
+        """Add the views to a server; `threads` make them."""
         self._threads, self._is_one_of = threads, is_one_of
         below = f"/{self.path}" if is_one_of else ""
         for name in _VIEWS:

@@ -408,7 +408,7 @@ def _weekly(n_days: int, fastest: float, least_changes: int = 3) -> Figure:
     return Figure(
         "frequency-of-change-18",
         _CHO,
-        "estimates from weekly visits compared with daily visits, on simulated pages",
+        "estimates from weekly visits beside daily ones, on simulated pages",
         replace(_SIMULATION, pages=(5_000,)),
         repeated(("estimator", "ratio"), measure, [None]),
         drawn(Panel({_SHARE: "o-"}, "ratio", ("estimator",), axes={"xlabel": "estimated to projected frequency"})),

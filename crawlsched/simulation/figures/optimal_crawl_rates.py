@@ -112,7 +112,7 @@ def _adapting(bandwidth: float, n_visits: int) -> Figure:
     return Figure(
         "online-estimators-6",
         JOURNAL,
-        "crawl rates that follow the estimates, which visits at these rates improve",
+        "crawl rates that follow estimates, which their visits improve",
         Settings(100, horizon=10),
         repeated(("page", "round", "estimator"), measure, list(STEPS_6), optimum),
         drawn(*panels),

@@ -113,7 +113,7 @@ def test_what_waits_for_a_shard_waits_for_the_right_one(shared):
     now = SharedCollection.open(shared.database, "news", 16)
     assert (now.n_shards, now.look().paused_since) == (16, since)
     found = now.received(range(16), 100)
-    assert {row.data["url"]: row.shard for row in found} == {f"http://{h}/": shard_of(h, 16) for h in HOSTS}
+    assert {row.data["page"]["url"]: row.shard for row in found} == {f"http://{h}/": shard_of(h, 16) for h in HOSTS}
     with pytest.raises(StoreError, match=r"was divided into 16 shards, and this process knows of 2; start it again"):
         shared.look()
 

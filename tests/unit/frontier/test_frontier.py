@@ -15,6 +15,8 @@ from crawlsched.frontier.filing import SLOTS_TOGETHER
 from crawlsched.frontier.queues import FairQueue
 from crawlsched.pages import FREE, LIVE
 from crawlsched.planner import Planner, plan
+from tests.benchmarks.bench_frontier import World
+from tests.benchmarks.frontier_collection import collection
 from tests.inputs import tries
 from tests.planners import check_places, load_crawled, never_rests, slots
 
@@ -425,6 +427,15 @@ def test_only_pages_worth_the_level_by_a_time_become_candidates() -> None:
         assert (queue.going.hosts == 0).all()
         assert sorted([*others, *queue.going.pages, *aside.pop(1)]) == list(range(n))
         assert not aside
+
+
+def test_what_goes_between_two_looks_is_worth_as_much_as_the_best_page() -> None:
+    """A page that is below a raised level, but above it before the next look, still goes."""
+    world = World(collection(1000, 200.0))
+    world.run(500)
+    of_best = world.run(1500, look_every=5)
+    assert of_best.mean() > 0.998
+    assert (of_best < 0.95).mean() < 0.01
 
 
 def test_a_new_page_that_becomes_more_important_keeps_its_turn_and_one_that_is_worth_nothing_goes_last() -> None:
