@@ -168,7 +168,7 @@ def page_blocks(markup: str, ignore_keys: Collection[str] = (), url: str = "") -
     them. Within ``<pre>`` those with a class do, too, since they colour the words of a program. Numbers in classes and
     ids do not count, and neither do parts that programs make up. The time is linear in the length of the page: no
     search looks further back than 64 elements, and everything deeper has one path. There is time for 8,192 tags, or for
-    one in 12 characters if these are more. The text after these counts as a whole. A text takes the time of a tag, and
+    one in 12 characters up to 24,576. The text after these counts as a whole. A text takes the time of a tag, and
     a tag or a path that is new to the page takes that of two more.
 
     Examples

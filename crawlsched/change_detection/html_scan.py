@@ -196,7 +196,7 @@ _known_tag = lru_cache(maxsize=4_096)(Tag)  # pages of a site have most of their
 
 def n_read_singly(text: str) -> int:
     """Return how many tags, values or references of a text are read one by one."""
-    return max(2 * MOST_BLOCKS, len(text) // DENSE)
+    return min(max(2 * MOST_BLOCKS, len(text) // DENSE), 6 * MOST_BLOCKS)
 
 
 def normalised(text: str, *, references: bool = True) -> str:
