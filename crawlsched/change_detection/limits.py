@@ -22,7 +22,7 @@ MOST_KEPT_OF_PAGE = 8
 #: Blocks of a page, members of an archive, elements side by side: judging them takes 15 ms.
 MOST_BLOCKS = 4_096
 
-#: Characters of a page for each tag, text, value or reference that is read one by one, from 8,192 to 24,576 of them: each
+#: Characters of a page for each tag, text, value or reference that is read one by one, 8,192 to 24,576 of them: each
 #: takes 1.5 µs. Real pages have 15 to 60. JSON that is twice as dense counts as it is written.
 DENSE = 12
 
