@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any
 
 from crawlsched.change_detection.html_scan import INLINE, Scan, Tag, n_read_singly, normalised, skimmed
-from crawlsched.change_detection.limits import DEEPEST, DENSE, LONGEST_NAME, MOST_BLOCKS, NEW_COSTS
+from crawlsched.change_detection.limits import DEEPEST, LONGEST_NAME, MOST_BLOCKS
 from crawlsched.change_detection.tag_data import ASSET, KEY_OF_A_ROW, data_of, script_data, state_words, told_by
 from crawlsched.change_detection.trace import Trace, digest_of
 
@@ -32,7 +32,6 @@ _ENDED_BY: dict[str, tuple[frozenset[str], frozenset[str] | None]] = {
 ), (frozenset({"p"}), None))  # fmt: skip
 # What follows a digit in a name is a number or made up by a program: "item-12", "css-1q2w3e", "ad-8f3a9c".
 _MADE_UP = re.compile(r"\d\S*")
-_NAMED = re.compile(r"[^@.#][^.#]*[.#]")
 # Paths that begin with these lead to values by their keys, and to lines, cells and members.
 _OF_KEYS, _OF_LINES = frozenset({"json", "json-ld", "script"}), frozenset({"text", "xml"})
 _CELLS = frozenset({"td", "th"})
@@ -56,25 +55,20 @@ class PageBlocks:
     steps: dict[int, tuple[int, str]] = field(default_factory=dict)
     # The paths that lead to data for programs: JSON in scripts, ``itemprop``, ``meta``.
     data: set[int] = field(default_factory=set)
-    beyond: list[str] = field(default_factory=list)  # what is beyond the blocks
-    room: int = field(default=MOST_BLOCKS, compare=False)  # how many tags, values, lines may still be read one by one
+    rest: str = ""  # the text beyond the blocks
     url: str = ""  # what the page is called by
 
     def to(self, path: int, step: str) -> int:
         """Return the path that goes one step further; all paths begin at 0."""
         below = _path_below(path, step)
-        if below not in self.steps:
-            self.steps[below] = path, step
-            self.room -= NEW_COSTS
+        self.steps[below] = path, step
         return below
 
     def add(self, path: int, text: str) -> None:
-        """Add a block behind all others; what is too much becomes the remainder."""
-        if text and len(self.texts) < MOST_BLOCKS:
+        """Add a block behind all others."""
+        if text:
             self.texts.append(text)
             self.paths.append(path)
-        elif text:
-            self.beyond.append(f"{path} {text}")
 
     def values(self, root: int, value: Any) -> Iterator[tuple[int, str]]:
         """Yield the path that leads to each value of JSON, and the value; what is too much becomes the remainder.
@@ -88,25 +82,29 @@ class PageBlocks:
         >>> [(".".join(blocks.way_to(path)), text) for path, text in values]
         [('@a', 'Tea'), ('@b.@c', '1'), ('@b', '2')]
         """
-        waiting: list[tuple[int, int, Iterator[tuple[str | None, Any]]]] = [(root, 0, iter([(None, value)]))]
+        waiting: list[tuple[int, str | None, int, Any]] = [(root, None, 0, value)]
+        n = 0
         while waiting:
-            above, depth, inner = waiting[-1]
-            if self.room <= 0:
-                left = [list(inner) for _, _, inner in reversed(waiting)]
-                self.beyond.append(json.dumps(left, sort_keys=True))
+            if n >= MOST_BLOCKS:
+                self.rest += json.dumps([left for *_, left in reversed(waiting)], sort_keys=True)
                 return
-            if (found := next(inner, None)) is None:
-                waiting.pop()
-                continue
-            key, value = found
-            path = above if key is None else self.to(above, f"@{'#' if KEY_OF_A_ROW.search(key) else key}")
+            path, key, depth, value = waiting.pop()
+            if key is not None:
+                path = self.to(path, f"@{'#' if KEY_OF_A_ROW.search(key) else key}")
             if isinstance(value, dict) and value and depth < DEEPEST:
-                waiting.append((path, depth + 1, iter(sorted(value.items()))))
+                waiting += [(path, key, depth + 1, value[key]) for key in sorted(value, reverse=True)]
             elif isinstance(value, list) and value and depth < DEEPEST:
-                waiting.append((path, depth, ((None, one) for one in value)))
+                waiting += [(path, None, depth, inner) for inner in reversed(value)]
             else:
-                self.room -= 1
+                n += 1
                 yield path, normalised(value if isinstance(value, str) else json.dumps(value, sort_keys=True))
+
+    def cut(self) -> None:
+        """Put what is too much into the remainder."""
+        if len(self.texts) > MOST_BLOCKS:
+            beyond = [f"{path} {text}" for path, text in zip(self.paths, self.texts, strict=True)][MOST_BLOCKS:]
+            self.rest = "\n".join([*beyond, self.rest] if self.rest else beyond)
+            del self.texts[MOST_BLOCKS:], self.paths[MOST_BLOCKS:]
 
     @cached_property
     def page(self) -> str:
@@ -118,17 +116,17 @@ class PageBlocks:
         """The trace, which is kept. A caller that knows the page to be unchanged may set the old trace here."""
         names = {place: self.name_of(place) for place in dict.fromkeys(self.paths)}
         said = [digest_of(text) for text in self.texts]
-        return Trace([*self.paths], [*self.texts], said, names, digest_of("\n".join(self.beyond)))
+        return Trace([*self.paths], [*self.texts], said, names, digest_of(self.rest))
 
     @property
     def text(self) -> str:
         """All that it says, a line for each block."""
-        return "\n".join([*self.texts, *self.beyond])
+        return "\n".join([*self.texts, self.rest] if self.rest else self.texts)
 
     def way_to(self, path: int) -> list[str]:
-        """Return the steps that lead to a path, the outermost first; from the last element on that has a name."""
-        way: list[str] = []
-        while path in self.steps and not (way and _NAMED.match(way[-1])):
+        """Return the steps that lead to a path, the outermost first."""
+        way = []
+        while path in self.steps:
             path, step = self.steps[path]
             way.append(step)
         return way[::-1]
@@ -145,7 +143,8 @@ class PageBlocks:
             return f"@{'.'.join(step[1:] for step in way[1:])}"
         if way and way[0] in _OF_LINES:
             return " ".join(step.removeprefix("@") for step in way)
-        return " > ".join(map(_selector, way[-1:] if way and way[-1].startswith("@") else way)) or "body"
+        named = [number for number, step in enumerate(way) if "." in step or "#" in step or step.startswith("@")]
+        return " > ".join(map(_selector, way[max(named, default=0) :])) or "body"
 
 
 def _selector(step: str) -> str:
@@ -167,9 +166,9 @@ def page_blocks(markup: str, ignore_keys: Collection[str] = (), url: str = "") -
     A block is the text directly below an element. Inline elements without a class or an id belong to the block around
     them. Within ``<pre>`` those with a class do, too, since they colour the words of a program. Numbers in classes and
     ids do not count, and neither do parts that programs make up. The time is linear in the length of the page: no
-    search looks further back than 64 elements, and everything deeper has one path. There is time for 8,192 tags, or for
-    one in 12 characters up to 24,576. The text after these counts as a whole. A text takes the time of a tag, and
-    a tag or a path that is new to the page takes that of two more.
+    search looks further back than 64 elements, and everything deeper has one path. A page may have 4,096 tags, and one
+    more for each 25 characters, but 20,000 at most. The text after these counts as a whole. A tag with attributes
+    counts as two.
 
     Examples
     --------
@@ -179,6 +178,7 @@ def page_blocks(markup: str, ignore_keys: Collection[str] = (), url: str = "") -
     (True, ['Tea', '12'], ['Tea', '13'])
     """
     blocks = _Cut(ignore_keys).through(markup)
+    blocks.cut()
     blocks.url = url
     return blocks
 
@@ -207,16 +207,11 @@ class _Cut:
     def through(self, markup: str) -> PageBlocks:
         """Read a page and return its blocks."""
         scan, opened, pieces, steps = Scan(markup), self._open, self._pieces, self._blocks.steps
-        place, blocks, tags, n_tags = opened[-1][1], self._blocks, scan.tags, 0
-        blocks.room = n_read_singly(markup) - markup.count("<") // 4  # as long takes what is only looked at
+        place, room = opened[-1][1], n_read_singly(markup)
         # Thousands of elements a page: the steps of nearly all of them stand here, those of few in methods.
         for text, tag, inner in scan:
-            blocks.room -= 1
-            if len(tags) > n_tags and tag is not None:  # this one is new
-                n_tags += 1
-                tag.known = tag.known or _known(tag)
-                blocks.room -= tag.known[2]
-            if blocks.room < len(pieces):  # a text takes as long as a tag
+            room -= 1 if tag is None else tag.cost
+            if room < 0 or len(pieces) > MOST_BLOCKS:
                 self._read_rest(markup[scan.position :])
                 break
             if text:
@@ -234,14 +229,13 @@ class _Cut:
                     opened.pop()
                 else:
                     self._end((name,), ())
-                    blocks.room -= 1
                 place = opened[-1][1]
                 continue
             if name == "script":
                 if inner:
                     self._read_script(tag, inner)
                 continue
-            step, said, _ = tag.known
+            step, said = tag.known or _known(tag)
             if name in _VOID:
                 inside = place  # "<br>words</br>": what is void holds nothing
                 if said:
@@ -250,11 +244,7 @@ class _Cut:
                     continue
             else:
                 if name in _ENDED_BY:
-                    ended, stops = _ENDED_BY[name]
-                    if opened[-1][0] in ended:
-                        opened.pop()
-                    else:
-                        self._end(ended, stops)
+                    self._end(*_ENDED_BY[name])
                     place = opened[-1][1]
                 inside = place
                 if name in _CELLS:
@@ -266,9 +256,7 @@ class _Cut:
                 is_own = tag.parts_words or (step != name and ("#" in step or not place.is_preformatted))
                 if is_own and len(opened) <= DEEPEST:
                     path = _path_below(place.path, step)
-                    if path not in steps:
-                        steps[path] = place.path, step
-                        blocks.room -= NEW_COSTS
+                    steps[path] = place.path, step
                     if inner is not None and not said:  # nearly all that holds text
                         if inner and not inner.isspace():
                             pieces.append((path, [inner]))
@@ -293,15 +281,12 @@ class _Cut:
     def _read_rest(self, markup: str) -> None:
         """Add the part that is not read tag by tag to the remainder: its text, the words of its tags, and its data."""
         text, tags, scripts = skimmed(markup)
-        # What is new takes ten times as long; of what is too much all counts.
-        self._blocks.room = most = n_read_singly(markup) // 32
-        for written, held in scripts:
-            if self._blocks.room > 0:
-                self._read_script(Tag(written), held)
-            else:
-                self._blocks.beyond.append(held)
-        said = {written: _all_told_by(Tag(written)) for written in islice(dict.fromkeys(tags), most)}
-        self._blocks.beyond += [text, *filter(None, (said.get(written, written) for written in tags))]
+        for written, held in scripts[:MOST_BLOCKS]:
+            self._read_script(Tag(written), held)
+        # Of the others, all attributes count.
+        said = {written: _all_told_by(Tag(written)) for written in islice(dict.fromkeys(tags), MOST_BLOCKS)}
+        told = filter(None, (said.get(written, written) for written in tags))
+        self._blocks.rest += "\n".join([text, *told, *(held for _, held in scripts[MOST_BLOCKS:])])
 
     def _tell(self, place: _Place, text: str, data: list[tuple[str, str]]) -> None:
         """Take over the words in a tag's attributes."""
@@ -314,10 +299,9 @@ class _Cut:
 
     def _read_script(self, tag: Tag, text: str) -> None:
         """Take over the data in a script."""
-        self._blocks.room -= NEW_COSTS
         value = script_data(tag, text, self._ignored)
         if value is None or isinstance(value, str):
-            self._blocks.beyond += [value] if value else []
+            self._blocks.rest += value or ""
             return
         root = self._blocks.to(0, "json-ld" if "ld+json" in tag.attributes.lower() else "script")
         told = [(path, text) for path, text in self._blocks.values(root, value) if not ASSET.search(text)]
@@ -349,9 +333,10 @@ def _path_below(path: int, step: str) -> int:
 
 
 def _known(tag: Tag) -> Any:
-    """Return the step to an element, what its tag says to readers and to programs, and what this takes, in tags."""
+    """Return, and remember, the step to an element, and what its tag says to readers and to programs."""
     said = told_by(tag), data_of(tag)
-    return _step(tag), said if any(said) else None, NEW_COSTS + tag.n_attributes + len(said[0]) // DENSE
+    tag.known = _step(tag), said if any(said) else None
+    return tag.known
 
 
 def _all_told_by(tag: Tag) -> str:

@@ -11,8 +11,8 @@ from itertools import islice
 
 from crawlsched.change_detection.blocks import PageBlocks, page_blocks
 from crawlsched.change_detection.content_kind import content_kind, decoded
-from crawlsched.change_detection.html_scan import n_read_singly, normalised
-from crawlsched.change_detection.limits import DEEPEST, LONGEST_NAME, MOST_BLOCKS, MOST_KEPT
+from crawlsched.change_detection.html_scan import normalised
+from crawlsched.change_detection.limits import DEEPEST, DENSE, LONGEST_NAME, MOST_BLOCKS, MOST_DENSE, MOST_KEPT
 from crawlsched.change_detection.tag_data import parsed_json
 
 __all__ = ["GZIP", "body_blocks"]
@@ -71,18 +71,17 @@ def body_blocks(
         for name, digest in members or ():
             blocks.add(blocks.to(0, f"member@{name}"), digest)
         if members is None and body:
-            blocks.beyond.append(f"{zlib.crc32(without_dates(body)):08x} bytes")
+            blocks.rest = f"{zlib.crc32(without_dates(body)):08x} bytes"
         return blocks
     text = decoded(body, content_type, encoding)
     if kind == "html":
         return page_blocks(text)
-    blocks.room = n_read_singly(text)
     value = parsed_json(text, ignored=frozenset(ignore_keys)) if kind == "json" else None
     if isinstance(value, dict | list):
         for path, leaf in blocks.values(blocks.to(0, "json"), value):
             blocks.add(path, leaf or '""')
-    elif isinstance(value, str):
-        blocks.beyond.append(normalised(text))
+    elif isinstance(value, str) or (kind == "xml" and text.count("<") > MOST_DENSE + len(text) // DENSE):
+        blocks.rest = normalised(text)
     elif kind == "xml":
         _add_xml(blocks, text)
     else:
@@ -96,12 +95,7 @@ def _add_xml(blocks: PageBlocks, markup: str) -> None:
     root = blocks.to(0, "xml")
     feeds = {blocks.to(root, "feed"), *(blocks.to(blocks.to(root, name), "channel") for name in ("rss", "RDF"))}
     paths = [root]
-    for match in _TAG.finditer(markup):
-        slash, qualified, attributes, text = match.groups()
-        blocks.room -= 1
-        if blocks.room < 0 or len(blocks.texts) == MOST_BLOCKS:
-            blocks.beyond.append(normalised(markup[match.start() :]))
-            return
+    for slash, qualified, attributes, text in _TAG.findall(markup):
         name = qualified[qualified.rfind(":") + 1 :]
         if paths[-1] in feeds and name in _FEED_CHURN:
             continue
@@ -116,6 +110,7 @@ def _add_xml(blocks: PageBlocks, markup: str) -> None:
         elif len(paths) > 1:
             paths.pop()
         blocks.add(paths[-1], " ".join([*said, normalised(text)]).strip())
+    blocks.cut()
 
 
 def _add_text(blocks: PageBlocks, text: str, is_csv: bool) -> None:
@@ -124,13 +119,12 @@ def _add_text(blocks: PageBlocks, text: str, is_csv: bool) -> None:
     if is_csv and (columns := _columns(lines)):
         _add_rows(blocks, root, lines, *columns)
         return
-    for number, line in enumerate(lines):
-        if number == MOST_BLOCKS or blocks.room < number:
-            blocks.beyond = lines[number:]
-            return
+    for line in lines[:MOST_BLOCKS]:
         match = _KEY_AND_VALUE.match(line)
         path = blocks.to(root, f"@{match[1]}") if match else root
         blocks.add(path, normalised(line, references=False))
+    del lines[:MOST_BLOCKS]
+    blocks.rest = "\n".join(lines)
 
 
 def _add_rows(blocks: PageBlocks, root: int, lines: list[str], start: int, delimiter: str, names: list[str]) -> None:
@@ -148,7 +142,8 @@ def _add_rows(blocks: PageBlocks, root: int, lines: list[str], start: int, delim
                 blocks.add(paths[number] if number < len(paths) else root, cell.strip() or '""')
     except csv.Error:  # the lines from here on are no table, and become the remainder
         pass
-    blocks.beyond = lines[start + n_read :]
+    del lines[: start + n_read]
+    blocks.rest = "\n".join(lines)
 
 
 def _columns(lines: list[str]) -> tuple[int, str, list[str]] | None:

@@ -10,7 +10,6 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 from zlib import crc32
 
-from crawlsched.change_detection.html_scan import parts_of
 from crawlsched.change_detection.limits import LONGEST_COMPARED
 
 __all__ = ["PHRASE", "Fingerprint", "likeness", "sketch", "sketch_similarity"]
@@ -51,11 +50,6 @@ class Fingerprint(NamedTuple):
         return cls(recipe, blake2b(data, digest_size=16, person=person).digest())
 
     @property
-    def short(self) -> bytes:
-        """The first 8 bytes of the digest, by which former contents of a page are known."""
-        return self.digest[:8]
-
-    @property
     def is_empty(self) -> bool:
         """Whether the recipe found no content at all, as where no selector matched."""
         return self == Fingerprint.of(self.recipe, b"")
@@ -74,13 +68,10 @@ def sketch(text: str) -> bytes:
     >>> len(sketch("a b c d"))
     8
     """
-    smallest: list[int] = []
-    words: list[bytes] = []
-    for part in parts_of(text):
-        words = words[-2:] + part.encode("utf-8", "surrogatepass").split()
-        shingles = zip(words, words[1:] or [b""], words[2:] or [b""], strict=False)
-        smallest = nsmallest(_HASHES, {*smallest, *map(crc32, map(b" ".join, shingles))})
-    return b"".join(map(PHRASE.pack, smallest))
+    words = text.encode("utf-8", "surrogatepass").split()
+    shingles = zip(words, words[1:] or [b""], words[2:] or [b""], strict=False)
+    hashes = {crc32(b" ".join(shingle)) for shingle in shingles}
+    return b"".join(map(PHRASE.pack, nsmallest(_HASHES, hashes)))
 
 
 def sketch_similarity(before: bytes, after: bytes) -> float:

@@ -9,13 +9,12 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 from html import unescape
-from itertools import islice
 from typing import Any
-from unicodedata import combining, normalize
+from unicodedata import normalize
 
-from crawlsched.change_detection.limits import DEEPEST, DENSE, LONGEST_COMPARED, LOOKED_AT, MOST_BLOCKS
+from crawlsched.change_detection.limits import DENSE, LOOKED_AT, MOST_BLOCKS, MOST_DENSE, MOST_KEPT
 
-__all__ = ["INLINE", "Scan", "Tag", "n_read_singly", "normalised", "parts_of", "skimmed", "visible_text"]
+__all__ = ["INLINE", "Scan", "Tag", "n_read_singly", "normalised", "skimmed", "visible_text"]
 
 # Text that no reader sees: scripts and their like, and what is shown instead of something else.
 _UNSEEN = frozenset({"script", "style", "noscript", "template", "iframe", "noembed", "noframes", "object"})
@@ -43,19 +42,15 @@ _NO_TAG = re.compile(
 )
 # A comment, or an element that holds no tags; up to the end of the page if its own end is missing.
 _PART_WITHOUT_TAGS = re.compile(
-    r"<(?=[!a-z])(?:!--(?:-?>|.*?(?:--!?>|\Z))|"
-    rf"(?P<tag>({'|'.join(sorted(_CLOSERS))})(?=[\s/>]){_WITHIN}>?)(?P<held>.*?)(?=</\2[\s/>]|\Z))",
+    rf"<!--(?:-?>|.*?(?:--!?>|\Z))|(?P<tag><({'|'.join(sorted(_CLOSERS))})(?=[\s/>]){_WITHIN}>?)(?P<held>.*?)(?=</\2[\s/>]|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
-# For parts in which tags are not read one by one: tags that say nothing, a tag that can say something, and any tags.
-_BARE_TAGS = re.compile(rf"(?:</?+(?!(?:{'|'.join(sorted(_CLOSERS))}|s|del|strike)>)[a-z]++[1-6]?+>)++", re.IGNORECASE)
-_TELLING_TAG = re.compile(rf"<((?i:s|del|strike)(?=>)|[a-zA-Z][^\s/<>]*+[\s/]{_WITHIN})(?:>|\Z)")
-_ANY_TAGS = re.compile(rf"(?:<[a-zA-Z/!?]{_WITHIN}>?)++")
+# For parts in which tags are not read one by one: a tag that can say something to readers or programs, and any tag.
+_TELLING_TAG = re.compile(rf"<((?i:s|del|strike)(?=>)|[a-zA-Z][^\s/>]*+[\s/]{_WITHIN})(?:>|\Z)")
+_ANY_TAG = re.compile(rf"<[a-zA-Z/!?]{_WITHIN}>?")
 _XHTML = "http://www.w3.org/1999/xhtml"
 _ATTRIBUTE = re.compile(r"""([^\s"'>/=]++)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'>]++)))?+""")
 _LONG_REFERENCE = re.compile(r"&#[xX]?[0-9a-fA-F]{9,}+;?")
-# Marks upon letters, and signs: to put more of them in order takes quadratic time, and nobody writes them.
-_MARKS = re.compile(rf"([^\w\s]{{{DEEPEST},}}+)")
 
 
 # Spellings that no reader can tell apart; characters without width become nothing.
@@ -89,9 +84,10 @@ class Tag:
         # A declarative shadow root is shown in the place of its element.
         is_shadow = self.name == "template" and "shadowroot" in self.attributes.lower()
         self.is_unseen = not self.closes and self.name in _UNSEEN and not is_shadow
-        self.is_raw = self.is_unseen or (not self.closes and self.name in _TEXT_ONLY)
         self._values: dict[str, str] | None = None
-        self.n_attributes = 0  # of those that were read
+        #: What reading it takes, in tags without attributes.
+        self.cost = 2 if self.attributes else 1
+        self.is_raw = self.is_unseen or (not self.closes and self.name in _TEXT_ONLY)
         #: What whoever reads it has found out about it.
         self.known: Any = None
 
@@ -99,18 +95,12 @@ class Tag:
     def attribute_values(self) -> dict[str, str]:
         """The attributes by their names in lower case, as they are written; of two, the first counts.
 
-        What stands behind the 64th attribute is the value of one without a name.
-
         >>> Tag('INPUT value="Tea" disabled').attribute_values
-        {'value': 'Tea', 'disabled': ''}
+        {'disabled': '', 'value': 'Tea'}
         """
         if self._values is None:
-            found = [*islice(_ATTRIBUTE.finditer(self.attributes), DEEPEST)]
-            self.n_attributes = len(found)
-            self._values = {"": self.attributes[found[-1].end() :]} if len(found) == DEEPEST else {}
-            for match in found:
-                name, one, two, bare = match.groups()
-                self._values.setdefault(name.lower(), one or two or bare or "")
+            found = _ATTRIBUTE.findall(self.attributes)
+            self._values = {name.lower(): one or two or bare for name, one, two, bare in reversed(found)}
         return self._values
 
 
@@ -145,13 +135,11 @@ class Scan:
 
     def __init__(self, markup: str) -> None:
         self._markup = markup
-        #: The tags so far, by what is written.
-        self.tags: dict[str, Tag] = {}
         #: Where the tag begins that was given last, or the text before it.
         self.position = 0
 
     def __iter__(self) -> Iterator[Scanned]:
-        markup, tags = self._markup, self.tags
+        markup = self._markup
         without_end: set[str] = set()  # names without a closing tag: looking again would cost quadratic time
         is_xhtml = _XHTML in markup[:LOOKED_AT]
         pattern = _TAG
@@ -174,9 +162,7 @@ class Scan:
                 continue
             text, written, _, inner = match.groups()
             position = match.end()
-            tag = tags.get(written)
-            if tag is None:
-                tag = tags[written] = _known_tag(written) if len(written) <= LOOKED_AT else Tag(written)
+            tag = _known_tag(written) if len(written) <= LOOKED_AT else Tag(written)
             if not tag.is_raw or tag.name in without_end or (is_xhtml and tag.attributes.endswith("/")):
                 yield text, tag, inner
             elif inner is not None:
@@ -195,8 +181,8 @@ _known_tag = lru_cache(maxsize=4_096)(Tag)  # pages of a site have most of their
 
 
 def n_read_singly(text: str) -> int:
-    """Return how many tags, values or references of a text are read one by one."""
-    return min(max(2 * MOST_BLOCKS, len(text) // DENSE), 6 * MOST_BLOCKS)
+    """Return how many tags, or references, of a text are read one by one."""
+    return min(MOST_BLOCKS + len(text) // DENSE, MOST_DENSE)
 
 
 def normalised(text: str, *, references: bool = True) -> str:
@@ -215,24 +201,16 @@ def normalised(text: str, *, references: bool = True) -> str:
         # Python refuses to read a number of thousands of digits, and none of more than eight is a character.
         text = unescape(_LONG_REFERENCE.sub("\ufffd", text) if "&#" in text else text)
     if not text.isascii():
-        text = _UNSEEN_SPELLING.sub(lambda found: _SPELLING[ord(found[0])], text)
-        is_marked = any(map(combining, text[::DEEPEST]))  # a run of 64 marks covers one of these characters
-        parts = _MARKS.split(text) if is_marked else [text]
-        parts[::2] = [normalize("NFC", part) for part in parts[::2]]
-        text = "".join(parts)
-    if len(text) <= LONGEST_COMPARED:
+        text = normalize("NFC", _UNSEEN_SPELLING.sub(lambda found: _SPELLING[ord(found[0])], text))
+    if len(text) <= MOST_KEPT:
         return " ".join(text.split())
-    return " ".join(filter(None, (" ".join(part.split()) for part in parts_of(text))))
-
-
-def parts_of(text: str) -> Iterator[str]:
-    """Cut a text between words into parts of 10,000 characters: all of its words would take ten times its size."""
-    start = 0
-    while start < len(text):
-        space = _SPACE.search(text, start + LONGEST_COMPARED)
+    parts, start = [], 0
+    while start < len(text):  # a list of all words would take ten times the size of the text
+        space = _SPACE.search(text, start + MOST_KEPT)
         end = space.start() if space else len(text)
-        yield text[start:end]
+        parts.append(" ".join(text[start:end].split()))
         start = end
+    return " ".join(filter(None, parts))
 
 
 def visible_text(markup: str) -> str:
@@ -274,11 +252,11 @@ def skimmed(markup: str) -> tuple[str, list[str], list[tuple[str, str]]]:
     def seen_of(part: re.Match[str]) -> str:
         name = (part[2] or "").lower()
         if name == "script":
-            scripts.append((part["tag"].removesuffix(">"), part["held"]))
+            scripts.append((part["tag"][1:].removesuffix(">"), part["held"]))
         if name in ("", "script"):
             return ""
         is_shown = name in _TEXT_ONLY or "shadowroot" in part["tag"].lower()
-        return f"<{part['tag']}" + (part["held"].replace("<", "&lt;") if is_shown else "")
+        return part["tag"] + (part["held"].replace("<", "&lt;") if is_shown else "")
 
-    seen = _PART_WITHOUT_TAGS.sub(seen_of, _BARE_TAGS.sub(" ", markup))
-    return normalised(_ANY_TAGS.sub(" ", seen)), _TELLING_TAG.findall(seen), scripts
+    seen = _PART_WITHOUT_TAGS.sub(seen_of, markup)
+    return normalised(_ANY_TAG.sub(" ", seen)), _TELLING_TAG.findall(seen), scripts

@@ -1,7 +1,6 @@
 """Limits: numbers that several parts of the detector share, each with its reason."""
 
-#: Fewer may be an accident: pages that prove or suggest noise, blocks that differ at once, words that pages share,
-#: trials of a validator.
+#: Fewer may be an accident: pages that prove or suggest noise, blocks that differ at once, words that pages share.
 FEW = 3
 
 #: Contents that share less are of two pages: a log-in wall shares its frame with the page behind it.
@@ -16,18 +15,18 @@ MOST_PLACES = 512
 #: Pages and texts that are remembered of a place, an edit or a host, the newest: more of them prove no more.
 REMEMBERED = 16
 
-#: Former contents of a page, and of its changes the last one's places, that are kept with it: 8 bytes a content.
-MOST_KEPT_OF_PAGE = 8
+#: Changes of a page that are kept for `why`.
+MOST_SHOWN = 8
 
 #: Blocks of a page, members of an archive, elements side by side: judging them takes 15 ms.
 MOST_BLOCKS = 4_096
 
-#: Characters of a page for each tag, text, value or reference that is read one by one, 8,192 to 24,576 of them: each
-#: takes 1.5 µs. Real pages have 15 to 60. JSON that is twice as dense counts as it is written.
-DENSE = 12
+#: Tags of a page that are read one by one; values of JSON and tags of XML where they are dense: 2 to 9 µs each.
+MOST_DENSE = 20_000
 
-#: What a tag or a place takes beyond that where it is new to its page: 3 µs and more.
-NEW_COSTS = 2
+#: Characters of a page for each tag beyond the first 4,096, and of JSON and XML for each value or tag beyond 20,000:
+#: nobody writes more of them than one in 25 characters.
+DENSE = 25
 
 #: Characters of a page that are kept as they are, and of what lies beyond a digest of each block: 20 kB compressed.
 MOST_KEPT = 200_000

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from crawlsched.change_detection.html_scan import Tag, n_read_singly, normalised, skimmed
-from crawlsched.change_detection.limits import DEEPEST, LONGEST_NAME
+from crawlsched.change_detection.html_scan import Tag, normalised, visible_text
+from crawlsched.change_detection.limits import DEEPEST, DENSE, LONGEST_NAME, MOST_DENSE
 
 __all__ = ["ASSET", "KEY_OF_A_ROW", "canonical_json", "data_of", "parsed_json", "script_data", "state_words", "told_by"]
 
@@ -41,8 +41,7 @@ _STYLES = {
 _CONTROLS = frozenset({"input", "button", "select", "option", "textarea", "meter", "progress", "data", "output", "li"})
 _STRUCK = frozenset({"s", "del", "strike"})
 _SWITCHES = ("hidden", "disabled", "checked", "selected", "readonly", "open")
-# What is behind the 64th attribute has no name.
-_SAID = ("alt", "aria-label", "title", "placeholder", "label", "")
+_SAID = ("alt", "aria-label", "title", "placeholder", "label")
 _ARIA = [f"aria-{state}" for state in ("pressed", "disabled", "checked", "selected", "expanded", "current", "valuenow")]
 # All attributes that count.
 _TELLING = frozenset({"class", "style", "value", "start", "srcdoc", *_SWITCHES, *_SAID, *_ARIA})
@@ -98,7 +97,7 @@ def told_by(tag: Tag) -> str:
     if name == "ol" and "start" in found:
         said.append(f"[from {found['start']}]")
     if name == "iframe" and "srcdoc" in found:
-        said.append(skimmed(normalised(found["srcdoc"]))[0])
+        said.append(visible_text(normalised(found["srcdoc"])))
     return normalised(" ".join(said))
 
 
@@ -146,7 +145,7 @@ def parsed_json(text: str, start: int | None = None, ignored: frozenset[str] = f
 
     With a start, the text after the JSON does not matter. Too many values count as one value, the whole text.
     """
-    if sum(map(text.count, ",[{")) > 2 * n_read_singly(text):
+    if sum(map(text.count, ",[{")) > MOST_DENSE + len(text) // DENSE:
         return text
     try:
         text = text if start is not None else text.strip().removeprefix("\ufeff")

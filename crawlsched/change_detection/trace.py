@@ -340,14 +340,13 @@ def token_runs(before: str, now: str) -> list[tuple[str, str, str, str, bool, tu
     >>> token_runs("Buy it now", "Order yours today")
     [('', '', 'Buy it now', 'Order yours today', False, ())]
     """
+    if max(len(before), len(now)) > MOST_KEPT:
+        return []
     olds, news = before, now
     if len(before) + len(now) > LONGEST_COMPARED:  # of what is as it was, 64 words on both sides are looked at
-        start = _n_alike(before, now)
-        end = _n_alike(before[start:][::-1], now[start:][::-1])
-        far, *near = before[:start].rsplit(" ", DEEPEST + 1)
-        *close, back = before[len(before) - end :].split(" ", DEEPEST + 1)
-        first, last = (len(part) + 1 if len(words) > DEEPEST else 0 for part, words in ((far, near), (back, close)))
-        olds, news = (text[first : len(text) - last] for text in (before, now))
+        words, others = before.split(" "), now.split(" ")
+        i, j, _, m = trimmed(words, others, (0, len(words), 0, len(others)))
+        olds, news = (" ".join(one[max(i - DEEPEST, 0) : end + DEEPEST]) for one, end in ((words, j), (others, m)))
         if len(olds) + len(news) > LONGEST_COMPARED:
             return []
     olds_at, news_at = [*_TOKEN.finditer(olds)], [*_TOKEN.finditer(news)]
@@ -378,16 +377,6 @@ def token_runs(before: str, now: str) -> list[tuple[str, str, str, str, bool, tu
         )
         for i, j, k, m in changes
     ]
-
-
-def _n_alike(one: str, two: str) -> int:
-    """Return how many characters at the beginning of both are the same."""
-    least, most = 0, min(len(one), len(two))
-    while least < most:
-        middle = (least + most + 1) // 2
-        is_alike = one[least:middle] == two[least:middle]
-        least, most = (middle, most) if is_alike else (least, middle - 1)
-    return least
 
 
 def _numbered(tokens: list[str], replaced: Collection[int]) -> list[str]:

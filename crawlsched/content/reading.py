@@ -10,6 +10,7 @@ from crawlsched.change_detection.blocks import PageBlocks
 from crawlsched.change_detection.body_blocks import GZIP
 from crawlsched.change_detection.content_kind import Body, content_kind
 from crawlsched.change_detection.fingerprint import Fingerprint, likeness, sketch
+from crawlsched.change_detection.limits import MOST_KEPT
 from crawlsched.change_detection.trace import Trace, differences
 from crawlsched.content.kept_texts import packed
 
@@ -38,13 +39,13 @@ class Content:
     @cached_property
     def text_sketch(self) -> bytes:
         """A sketch of the text, from which the size of a change can be estimated; empty where there is no text."""
-        return sketch(self.text) if self.text is not None else b""
+        return sketch(self.text[:MOST_KEPT]) if self.text is not None else b""
 
     @cached_property
     def likeness(self) -> bytes:
         """A digest that pages share if only numbers and their names differ: 8 bytes, see `fingerprint.likeness`."""
         alike = likeness(self.text, self.address) if self.is_html and self.text else None
-        return alike or self.fingerprint.short
+        return alike or self.fingerprint.digest[:8]
 
 
 def read_content(

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from enum import StrEnum
-from struct import iter_unpack
 from typing import NamedTuple
 
 from crawlsched.change_detection.detector import Finding
 from crawlsched.change_detection.fingerprint import sketch_similarity
-from crawlsched.change_detection.limits import MOST_KEPT_OF_PAGE
 from crawlsched.change_detection.trace import Trace
 from crawlsched.content.reading import Content
 from crawlsched.pages.marks import SHOWN
@@ -35,6 +33,8 @@ Size = tuple[float | None, float | None]
 #: ETag and Last-Modified of a response.
 Validators = tuple[str | None, str | None]
 
+_DIGEST = 8  # bytes of a digest that the history keeps
+_MOST_HISTORY = 8
 # Where a recipe has no blocks, any other content is a change.
 _ANY_OTHER = Finding(True, True, "page", changed_share=None)
 _OUTCOMES = {
@@ -161,7 +161,7 @@ def given_trace(facts: PageFacts, content: Content) -> Trace | None:
 
 def is_new(facts: PageFacts, content: Content) -> bool:
     """Whether content is new for a page, as far as its history goes."""
-    return content.fingerprint.short not in _history(facts)
+    return _digest(content) not in _history(facts)
 
 
 def judge(facts: PageFacts, content: Content, validators: Validators, around: Circumstances) -> Verdict:
@@ -203,7 +203,7 @@ def _of_content(facts: PageFacts, content: Content, validators: Validators, arou
         if is_owed:
             return _told(facts_now, content, False, "page", _history(facts))
         reason = finding.reason
-        if not reason and first is not None and first.fingerprint.short in _history(facts)[:-1]:
+        if not reason and first is not None and _digest(first) in _history(facts)[:-1]:
             reason = "flapping"  # the first fetch got an earlier content, and the second one at once this content again
         kept = _kept(facts_now, content, _history(facts)) if reason == "template" else facts_now
         size = _size(facts, content, finding) if reason else (None, None)
@@ -242,8 +242,8 @@ def _withheld(
 
 def _kept(facts: PageFacts, content: Content, history: list[bytes]) -> PageFacts:
     """Return facts with the traces of new content."""
-    digest = content.fingerprint.short
-    digests = [*(known for known in history if known != digest), digest][-MOST_KEPT_OF_PAGE:]
+    digest = _digest(content)
+    digests = [*(known for known in history if known != digest), digest][-_MOST_HISTORY:]
     return facts._replace(
         recipe=content.fingerprint.recipe,
         fingerprint=content.fingerprint.digest,
@@ -253,8 +253,12 @@ def _kept(facts: PageFacts, content: Content, history: list[bytes]) -> PageFacts
     )
 
 
+def _digest(content: Content) -> bytes:
+    return content.fingerprint.digest[:_DIGEST]
+
+
 def _history(facts: PageFacts) -> list[bytes]:
-    return [digest for (digest,) in iter_unpack("8s", facts.history)]
+    return [facts.history[start : start + _DIGEST] for start in range(0, len(facts.history), _DIGEST)]
 
 
 def _size(facts: PageFacts, content: Content, finding: Finding) -> Size:

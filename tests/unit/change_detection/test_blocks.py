@@ -93,10 +93,3 @@ def test_what_has_an_id_is_a_place_within_a_program_too() -> None:
 def test_only_classes_and_ids_make_a_place(one: str, other: str) -> None:
     """However they are written, and whatever else an element has."""
     assert page_blocks(one) == page_blocks(other)
-
-
-def test_a_page_of_600_sections_with_names_of_their_own_is_read_to_its_end() -> None:
-    """As honest as a page gets at one new place in 50 characters: nothing of it is in the remainder."""
-    numbers = ["".join(chr(97 + int(digit)) for digit in str(number)) for number in range(600)]
-    page = "".join(f"<section id={number}-kettle-ribbon><p>maple cinder pepper</p></section>" for number in numbers)
-    assert not page_blocks(page).beyond
