@@ -89,7 +89,7 @@ class Detector(NamedTuple):
         of_site = self.shared.of_site(seen, left, now)
         own = [one for one, is_of_site in zip(left, of_site, strict=True) if is_of_site is False]
         if not own:
-            # This page is the first to show it; or its visit was put off, and it may have been the first.
+            # This page is the first to show the difference, or may have been: then its visit was put off.
             if None in of_site or is_again:
                 self._note(seen, left)
                 return Finding(True, False, "template", told)

@@ -43,7 +43,7 @@ class Content:
 
     @cached_property
     def likeness(self) -> bytes:
-        """A digest that pages share if only numbers and their names differ: 8 bytes, see `fingerprint.likeness`."""
+        """A digest that pages share if they differ only in numbers and in their names; see `fingerprint.likeness`."""
         alike = likeness(self.text, self.address) if self.is_html and self.text else None
         return alike or self.fingerprint.digest[:8]
 

@@ -163,7 +163,7 @@ class Probes:
         self.n_asked += 1
 
     def next_due(self, now: float, is_free: Callable[[int], bool]) -> Probe | None:
-        """Take out the probe that has waited longest among those whose host may be asked now, for `APART` at least."""
+        """Take out the longest waiting probe whose host may be asked now; unless urgent, it has waited for `APART`."""
         for number, probe in enumerate(self._waiting):
             may_go = probe.is_urgent or now - probe.asked_at >= APART
             if may_go and is_free(probe.host) and (probe.is_held or self._has_room(probe.host)):

@@ -45,9 +45,9 @@ def _last_modified_moments(ratio: float, n: int, corrected: bool = True) -> tupl
 
     Notes
     -----
-    Equation (3), with 1/T = ∫ exp(-s T) ds and 1/T² = ∫ s exp(-s T) ds: with k changed visits T is n - k plus k
-    independent times of the density (5), whose Laplace transform is L(s) = r/(r + s) (1 - exp(-r - s))/(1 - exp(-r)).
-    One integral is left, over s = (1 + r) u/(1 - u).
+    Equation (3), with 1/T = ∫ exp(-s T) ds and 1/T² = ∫ s exp(-s T) ds. If k visits found a change, T is n - k
+    plus the sum of k independent times. Each of these has the density (5), whose Laplace transform is
+    L(s) = r/(r + s) (1 - exp(-r - s))/(1 - exp(-r)). One integral is left, over s = (1 + r) u/(1 - u).
 
     Examples
     --------
