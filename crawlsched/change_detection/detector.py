@@ -75,7 +75,10 @@ class Detector(NamedTuple):
         return finding._replace(changed_share=share, is_suspect=is_suspect)
 
     def _needs_look(self, page: str, found: Sequence[Difference], proved: Mapping[int, Evidence]) -> bool:
-        """Whether a second fetch has to decide if it is noise here: the page never showed it, or it stands still."""
+        """Whether a second fetch has to decide if proved noise is noise on this page, too.
+
+        It has to if the page has never shown it itself, or if the noise stands still though it mostly differs.
+        """
         needs_look = False
         for number, why in proved.items():
             stands_still = why.leave_out(page, found[number].new or found[number].old)

@@ -95,7 +95,7 @@ class Filing:
         self._picks_until_look, self._idle_until = 0, -np.inf
 
     def file_one(self, page: int, now: float) -> None:
-        """Put a page that comes back from a visit where it belongs. O(1)."""
+        """After a visit, put its page where it belongs. O(1)."""
         if self._place_of(page) != IN_FLIGHT:
             self.file(np.array([page]), now)
             return

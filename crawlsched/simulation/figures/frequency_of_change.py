@@ -499,9 +499,9 @@ def _detected(seen: IndexArray, frequency: FloatArray, start: int) -> float:
 FIGURES = (
     *_CURVES,
     _gamma((0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0, 3.0, 4.0), n_visits=50, settled=20),
-    # The paper does not say how often its pages change. With rates even up to once in two days, most of these pages
-    # change every few days. With rates even on a logarithmic scale, the improved estimator would be closer for 65 %,
-    # and still half as far off.
+    # The paper does not say how often its pages change. With rates drawn evenly up to once in two days, most of these
+    # pages change every few days. With rates drawn evenly on a logarithmic scale, the improved estimator would be
+    # closer for 65 % of the pages. Its ratios would still be half as far from 1.
     _weekly(n_days=127, fastest=0.5),
     # Rates are spread very widely around once in 700 days. Then 23 % of the uniform policy's visits find a change, as
     # in the paper (2,147,589 of 9,260,000). The naive policy gains as much on the uniform one as in the paper.
