@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 # RFC 9309, 2.4: as long as Cache-Control says, and not longer than a day. Seconds.
 _SHORTEST, _LONGEST = 10.0, DAY
-# Within a day robots.txt takes at most one request to a host in this number.
+# Before a day has passed, robots.txt is read again only if its host has had this many requests for each reading.
 _REQUESTS_EACH = 100
 _max_age = re.compile(r"max-age\s*=\s*\"?(\d{1,9})", re.IGNORECASE).search
 

@@ -433,7 +433,7 @@ class Scheduler(BaseScheduler):
         return True
 
     def _keep(self, request: Request) -> None:
-        """Give a request that was not sent when the crawl ends back to the fallback scheduler, which may keep it."""
+        """Return a request that was not sent by the end of the crawl to the fallback scheduler, which may keep it."""
         kept = _without_visit(request)
         if not kept.dont_filter:
             _pass_filter(kept)
@@ -458,7 +458,7 @@ class Scheduler(BaseScheduler):
             if visit.is_ours:
                 request.meta.setdefault("dont_retry", NOT_RETRIED)
             request.errback = VisitErrback(self._refresher, visit.token, request.errback, is_ours=visit.is_ours)
-            # The public way to wake the engine: it announces the request, asks us to take it, and comes for it.
+            # The public way to wake the engine, which calls `enqueue_request` now, and soon `next_request`.
             self._crawler.engine.crawl(request)
         except Exception as error:  # of the spider's classes or data, of a handler of signals, of memory
             logger.error("The request for %s cannot be made, so it waits: %s", visit.url, in_words(error))

@@ -70,7 +70,10 @@ class Gate:
         self._passed_at: LocalCache[str, float] = LocalCache(10_000)  # by host, the newest
 
     async def passes(self, host: str, distance: float) -> None:
-        """Wait for a turn, and for the least distance (seconds) to the host's last request; `NotSent` at the end."""
+        """Wait for a turn, and for the least distance (seconds) to the host's last request.
+
+        Raise `NotSent` if the crawl ends first.
+        """
         is_first = not self._next.locked and host not in self._of_host
         free_at = max(self._free_at(host, distance), self.rate.pace.next_time(self.clock()))
         if is_first and not self._seconds_to(free_at):

@@ -20,7 +20,7 @@ __all__ = ["DeliveryMiddleware", "token_of"]
 
 
 class DeliveryMiddleware:
-    """Watch what a callback yields, to see when a delivery ends and what two of its requests share.
+    """Watch what a callback yields: when its delivery ends, and which delivery a request comes from.
 
     It stands nearest to the engine, so it counts what really goes on, after every other spider middleware. The
     extension counts what comes out of the pipelines, and the scheduler takes the requests. Scrapy 2.13 gives

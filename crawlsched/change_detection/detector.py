@@ -75,7 +75,10 @@ class Detector(NamedTuple):
         return finding._replace(changed_share=share, is_suspect=is_suspect)
 
     def _needs_look(self, page: str, found: Sequence[Difference], proved: Mapping[int, Evidence]) -> bool:
-        """Whether a second fetch has to decide if it is noise here: the page never showed it, or it stands still."""
+        """Whether a second fetch has to decide if proved noise is noise on this page, too.
+
+        It has to if the page has never shown it itself, or if the noise stands still though it mostly differs.
+        """
         needs_look = False
         for number, why in proved.items():
             stands_still = why.leave_out(page, found[number].new or found[number].old)
@@ -89,7 +92,7 @@ class Detector(NamedTuple):
         of_site = self.shared.of_site(seen, left, now)
         own = [one for one, is_of_site in zip(left, of_site, strict=True) if is_of_site is False]
         if not own:
-            # This page is the first to show it; or its visit was put off, and it may have been the first.
+            # This page is the first to show the difference, or may have been: then its visit was put off.
             if None in of_site or is_again:
                 self._note(seen, left)
                 return Finding(True, False, "template", told)

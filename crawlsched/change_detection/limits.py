@@ -21,14 +21,15 @@ MOST_SHOWN = 8
 #: Blocks of a page, members of an archive, elements side by side: judging them takes 15 ms.
 MOST_BLOCKS = 4_096
 
-#: Tags of a page that are read one by one; values of JSON and tags of XML where they are dense: 2 to 9 µs each.
+#: Tags of a page that are read one by one. Values of JSON and tags of XML: as many, or more in a long text. Each takes
+#: 2 to 9 µs.
 MOST_DENSE = 20_000
 
 #: Characters of a page for each tag beyond the first 4,096, and of JSON and XML for each value or tag beyond 20,000:
 #: nobody writes more of them than one in 25 characters.
 DENSE = 25
 
-#: Characters of a page that are kept as they are, and of what lies beyond a digest of each block: 20 kB compressed.
+#: Characters of a page that are kept as they are: 20 kB compressed. Beyond these, a digest of each block is kept.
 MOST_KEPT = 200_000
 
 #: Characters that are compared token by token, 64 more for each text: 7 ms. All differences after these are one
@@ -36,7 +37,7 @@ MOST_KEPT = 200_000
 MOST_COMPARED = 40_000
 LONGEST_COMPARED = MOST_COMPARED // 4
 
-#: Elements, keys and columns that make a place; no search for an element that is open, or around a word, goes further.
+#: Elements, keys and columns that make a place. No search for an open element, or around a word, goes further.
 DEEPEST = 64
 
 #: Characters of a class, an id, a key, a column, and of a text where it is shown; a longer key is made up by a program.

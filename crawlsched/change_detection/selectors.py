@@ -21,7 +21,7 @@ _AXES = {" ": "ancestor::", ">": "parent::", "+": "preceding-sibling::*[1]/self:
 
 
 class LinearTranslator(HTMLTranslator):
-    """Translates CSS selectors so that each element is looked at once, and its surroundings from there.
+    """Translates CSS selectors so that each element is looked at only once, with conditions on what is around it.
 
     Notes
     -----

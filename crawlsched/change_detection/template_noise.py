@@ -323,7 +323,7 @@ def _covers(evidence: Evidence, one: Difference, texts: Iterable[str]) -> bool:
         return evidence.toggles
     if evidence.only_digits and not one.is_digits:
         return False
-    # In a text that is noise as a whole, the tokens that stood still are none.
+    # Where a text is noise as a whole, its tokens that stood still are not noise.
     return not evidence.kept or not Counter(evidence.kept) - Counter(one.kept)
 
 

@@ -144,7 +144,7 @@ def _read(said: dict[str, str | None]) -> tuple[float, str] | None:
 
 
 def _hour(hour: int, meridiem: str) -> int:
-    """Return the hour of the day; 99 if no clock shows it."""
+    """Return the hour of the day; 99, which is refused, if "am" or "pm" stands at an hour such as 13."""
     if not meridiem:
         return hour
     return hour % 12 + 12 * (meridiem[0] == "p") if 1 <= hour <= 12 else 99
@@ -175,9 +175,9 @@ def _offset(said: dict[str, str | None]) -> int | None:
 
 
 def text_mark(text: str) -> float:
-    """Return a number below zero by which a store keeps a text that is no date in a column of seconds.
+    """Return the number that a store keeps for a text that is no date, in a column of seconds.
 
-    No date that is read is below zero, and two texts have the same number with a probability of 4e-15.
+    The number is below zero, which no date is, and two texts have the same number with a probability of 4e-15.
 
     >>> text_mark("last Tuesday") < 0.0, text_mark("last Tuesday") == text_mark("last Monday")
     (True, False)

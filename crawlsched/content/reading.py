@@ -43,7 +43,7 @@ class Content:
 
     @cached_property
     def likeness(self) -> bytes:
-        """A digest that pages share if only numbers and their names differ: 8 bytes, see `fingerprint.likeness`."""
+        """A digest that pages share if they differ only in numbers and in their names; see `fingerprint.likeness`."""
         alike = likeness(self.text, self.address) if self.is_html and self.text else None
         return alike or self.fingerprint.digest[:8]
 
@@ -75,7 +75,9 @@ def read_content(
 
 
 def compare(content: Content, given: bytes, first: Content | None) -> Content:
-    """Compare content to the packed trace of what its reader got, and to the `first` of two fetches, for the verdict.
+    """Find how content differs from what its reader got (a packed trace) and from the `first` of two fetches.
+
+    The verdict asks for these differences again, and then has them at once.
 
     >>> one, two = (read_content(Body(text, "text/html", None, "http://a/"), Recipe()) for text in (b"Tea", b"Milk"))
     >>> compare(two, one.seen.trace.packed(), None) is two

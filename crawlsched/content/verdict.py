@@ -100,8 +100,8 @@ class Circumstances(NamedTuple):
     Attributes
     ----------
     suspicion : Outcome.WRONG, Refetch or None
-        For a page whose text is nearly all gone: WRONG if the new content is known to be served in the place of pages,
-        or what has to be fetched to find out.
+        For a page whose text is nearly all gone. WRONG: the new content is known to be served in the place of pages.
+        A Refetch: what has to be fetched to find out.
     min_change : float
         A change with a smaller 1 - similarity counts as none. The kept content then stays, so that small changes add up
         until together they count.

@@ -136,7 +136,7 @@ class Dispatcher:
         return visit, source
 
     def next_probe(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, PageFacts] | None:
-        """Return what has to be fetched before a visit can be judged, longest asked for first, and begin its visit."""
+        """Return the longest waiting fetch that is needed to judge a visit, and begin it."""
         while (probe := self.probes.next_due(now, lambda host: host_free_at(host, now) <= now)) is not None:
             if not self.collection.knows(probe.page):  # forgotten meanwhile
                 continue
@@ -168,7 +168,7 @@ class Dispatcher:
         return self.collection.validators.to_send(visit.host, facts.etag, facts.last_modified)
 
     def is_asked_for(self, visit: Visit) -> bool:
-        """Whether the spider itself asked for this visit in this run, and it is no later one of the same page."""
+        """Whether this visit is one that the spider itself asked for in this run, not a later one of the same page."""
         pages = self._planner.pages
         return pages.crawled_at.item(visit.page) == -inf or bool(pages.marks.item(visit.page) & START)
 

@@ -51,7 +51,7 @@ class Hosts:
     >>> hosts.free_at(0, now=100.0), hosts.free_at(1, now=100.0)
     (110.0, 100.0)
 
-    A host that answers with errors only rests as a whole:
+    A host whose only answers are errors rests as a whole:
 
     >>> for time in range(200, 208):
     ...     hosts.failed(1, asked_at=float(time), now=time + 0.5, wait=30.0)

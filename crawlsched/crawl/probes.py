@@ -156,7 +156,7 @@ class Probes:
         self.n_asked += 1
 
     def next_due(self, now: float, is_free: Callable[[int], bool]) -> Probe | None:
-        """Take out the probe that has waited longest among those whose host may be asked now, for `APART` at least."""
+        """Take out the longest waiting probe whose host may be asked now; unless urgent, it has waited for `APART`."""
         for number, probe in enumerate(self._waiting):
             is_time = probe.is_urgent or now - probe.asked_at >= APART
             if is_time and is_free(probe.host) and self._may_go(probe):

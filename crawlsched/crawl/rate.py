@@ -19,10 +19,10 @@ logger = logging.getLogger(__name__)
 
 # All processes pay back at once what they owe after a restart of their server: together 2 % of ten seconds.
 _LONGEST_SHARED_DEBT = 0.2
-# The requests of these seconds, and one more, may wait for their turn.
+# As many requests as go out in these seconds, and one more, may wait for their turn.
 _MOST_WAITING = 0.1
 # Least distance between two requests, as a share of the mean one. It is wider than the slot clock's, since some
-# requests take a few milliseconds longer. So a second of a server's clock has no more than 1.25 rate + 1 either.
+# requests take a few milliseconds longer. So a server, too, gets at most 1.25 rate + 1 requests in any second.
 _GAP = 0.88
 
 
@@ -153,7 +153,7 @@ class CrawlRate:
 
     @property
     def is_behind(self) -> bool:
-        """Whether so many requests wait for their turn that a new one would be sent later, by what is known now."""
+        """Whether so many requests wait for their turn that one chosen now would be sent only later."""
         return self.n_waiting > 1.0 + _MOST_WAITING * self.pace.rate
 
     def set_bandwidth(self, bandwidth: float, now: float) -> None:

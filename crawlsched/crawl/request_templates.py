@@ -52,7 +52,7 @@ _PLACE_META = frozenset({"depth", "link_text"})
 _PLACE_HEADER = "referer"
 # The attributes of a request that hand data to its callback.
 _HANDED = ("meta", "cb_kwargs")
-# Bits of a digest that stand for the rest.
+# Bits of a digest for all of a template but these two.
 _OTHERS = 39
 # Keys that Scrapy's middlewares add to a sent request; a request made of it has them, too.
 _ADDED_WHEN_SENT = frozenset(
@@ -81,7 +81,7 @@ class RequestTemplate:
 
 
 def request_digest(data: Mapping[str, Any] | None) -> int:
-    """Return eight bytes by which templates (None: of a plain request) are compared; never 0.
+    """Return eight bytes, never 0, by which templates are compared; None is the template of a plain request.
 
     >>> kept, asked = request_digest({"meta": {"price": 10}}), request_digest({"meta": {"price": 12}})
     >>> other = request_digest({"meta": {"price": 10}, "callback": "look"})

@@ -51,7 +51,7 @@ class SourceRead:
     digest: bytes  # of the body: the same bytes have the same content
     document: SitemapDocument
     pages: NDArray[np.intp] = field(default_factory=lambda: _NO_PAGES)  # known pages that it names
-    # Which of them it announces a change of: their lastmod differs from the stored one.
+    # Which of these pages it announces as changed: their lastmod differs from the stored one.
     announced: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, bool))
     # Their dates as stated now, by page; for a date that cannot be read, the `text_mark` of its text.
     lastmod: list[float | None] = field(default_factory=list)

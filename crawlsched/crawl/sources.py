@@ -69,7 +69,7 @@ class Sources:
         return self._rows[number]
 
     def load(self, sources: Sequence[Source], now: float = inf) -> dict[int, int]:
-        """Take over sources of a store; no poll waits longer than a day, or the present interval.
+        """Take over sources of a store; no poll waits longer than a day, or than the present interval if longer.
 
         Returns
         -------

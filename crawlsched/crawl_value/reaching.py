@@ -13,8 +13,8 @@ from crawlsched.crawl_value.terms import LARGEST_EXPONENT, noisy_terms
 
 __all__ = ["HIGHEST", "Grid", "gain", "tangent_wait"]
 
-#: No value is higher, so that the product of two values is finite. Only a page that never changes reaches it, when it
-#: was announced under a rule that trusts every announcement.
+#: No value is higher, so that the product of two values is finite. Only a page that never changes reaches this
+#: value, and only after an announcement under a rule that trusts every announcement.
 HIGHEST = math.sqrt(float_info.max)
 # Rows of one matrix product: OpenBLAS divides larger products among threads, which takes ten times the CPU time.
 _PRODUCT = 64

@@ -16,8 +16,9 @@ the sum:
 - *certain*: where c s_i is far above i + 1, the i-th announcement comes in time with certainty; the terms are then
   geometric in i and are summed in closed form, however many they are.
 - *open*: the about 16 sqrt(c y) / (1 + kappa c) terms in between, by Gauss-Legendre quadrature over T_i.
-- *settled*: where many announcements are needed, the mean time psi until the threshold is a straight line plus decaying
-  oscillations (renewal theorem). A few oscillations are enough; where many would be needed, there are few open terms.
+- *settled*: where many announcements are needed, psi is a straight line plus decaying oscillations (renewal theorem).
+  Psi is the mean time until the threshold. A few oscillations are enough; where many would be needed, there are few
+  open terms.
 """
 
 import math

@@ -38,8 +38,8 @@ class GammaPosterior(Estimator):
     The bias is towards the prior's mean, by O(1/n), as in any posterior. For pages much faster than the prior's mean it
     falls slowly, since `prior_time` counts as that much time without a change. Matching moments is right within 1 %
     where visits are at most one change apart. Where they are much farther apart, the exact posterior has a tail that a
-    Gamma cannot follow. At five changes apart the mean is off by 5 to 15 % either way for hundreds of visits, depending
-    on the prior; that of `Posterior` is not. The estimate is positive for every history.
+    Gamma cannot follow. Where visits are five changes apart, the mean is off by 5 to 15 % either way for hundreds of
+    visits, depending on the prior; the mean of `Posterior` is not. The estimate is positive for every history.
 
     Examples
     --------

@@ -167,7 +167,7 @@ def _crossing(function: Callable[[float], float], inside: float, outside: float)
         value = function(middle)
         if abs(value) < 1e-4 or abs(outside - inside) < 1e-6 * outside:
             break
-        # The value at an end that stays for a second time is halved, so that both ends move.
+        # If the same end stays twice in a row, the value there is halved, so that both ends move.
         if value < 0:
             inside, below, above, side = middle, value, above / 2 if side < 0 else above, -1
         else:

@@ -28,14 +28,14 @@ class MaximumLikelihood(Estimator):
     -----
     Solves equation (2) of Cho and Garcia-Molina [1]_, Σ_changed t / (e^{λ t} - 1) = Σ_unchanged t. Where no visit found
     a change it has no positive solution: the likelihood is greatest at 0. Where every visit found one, the solution is
-    infinite. Then half an unchanged visit of the mean interval is added. For regular visits this gives log(2n + 1) per
-    interval, as `BiasReduced` does.
+    infinite. Then half of the mean interval is added as time without a change. For regular visits this gives
+    log(2n + 1) per interval, as `BiasReduced` does.
 
     The estimate is biased high by a term of order 1/n, since changed visits in a row point to ever higher rates. With
-    visits one change apart this is 11 % for 10 visits and 3 % for 30 at regular intervals, and 22 and 5 % at random
-    ones. The estimate is consistent whatever the intervals, and efficient: no unbiased estimator is more precise for
-    long histories. It has to keep every interval that ended in a change, so its state grows with the history (8 to 32
-    bytes per change). After each visit the equation has to be solved anew.
+    visits one change apart at regular intervals, the bias is 11 % after 10 visits and 3 % after 30. At random intervals
+    it is 22 % and 5 %. The estimate is consistent whatever the intervals, and efficient: no unbiased estimator is more
+    precise for long histories. It has to keep every interval that ended in a change, so its state grows with the
+    history (8 to 32 bytes per change). After each visit the equation has to be solved anew.
 
     References
     ----------

@@ -286,7 +286,7 @@ def bias_reduced_moments(frequency_ratio: npt.ArrayLike, n_visits: int) -> tuple
 
 
 def best_frequency_ratio(n_visits: int) -> float:
-    """Return the changes between two visits at which the bias-reduced estimate is most precise.
+    """Return how many changes between two visits make the bias-reduced estimate most precise.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ SLOTS_TOGETHER = 16
 #: With each pick this number of due times is computed, and this number of pages become candidates. That takes a
 #: millisecond where no page is announced, and up to 6 where all are. A sample is eight times as many pages.
 AT_ONCE = 256
-# While there is no good candidate, one pick does that this number of times.
+# While there is no good candidate, one pick does the work of this number of picks.
 _STEPS = 32
 # A level found from a sample lies below the values of at least this number of the sample's pages.
 _LEAST_RANK = 8
@@ -54,7 +54,7 @@ class Filing:
         # Pages whose due times are computed at the next look; until then the column has a time before which they are
         # not due.
         self._filed: set[int] = set()
-        # After the level has fallen, due times are computed anew: the pages still to do, of all hosts or of one.
+        # Pages whose due times are still to be computed anew after a level has fallen: that of all hosts, or of one.
         self._anew: list[range | IndexArray] = []
         # While first copies wait, no page with a copy goes again within these seconds.
         self._least_wait = 0.0
@@ -95,7 +95,7 @@ class Filing:
         self._picks_until_look, self._idle_until = 0, -np.inf
 
     def file_one(self, page: int, now: float) -> None:
-        """Put a page that comes back from a visit where it belongs. O(1)."""
+        """After a visit, put its page where it belongs. O(1)."""
         if self._place_of(page) != IN_FLIGHT:
             self.file(np.array([page]), now)
             return

@@ -40,8 +40,8 @@ Visits = Mapping[str, NDArray[Any]]
 
 _EXECUTOR_LOGGER = logging.getLogger("apscheduler.executors.default")
 
-# A plan comes after a part of the time since the start, between these bounds in seconds: the first ones come soon,
-# since a new crawl learns most in its first minutes.
+# The wait for the next plan is this part of the time since the start, between these bounds in seconds. So the first
+# plans come soon: a new crawl learns most in its first minutes.
 _REPLAN_PART, _REPLAN_WITHIN = 0.2, (3.0, 300.0)
 # The most bytes of all kept texts; the oldest are deleted.
 _KEPT_TEXTS_BYTES = 1_000_000_000

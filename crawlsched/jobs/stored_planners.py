@@ -117,9 +117,9 @@ def _drawn(store: "Store", most: int = 10_000) -> tuple[list[int] | None, float]
 def planners(
     store: "Store", settings: Settings, now: float, pages: Sequence[int] | None = None, *, picks: bool = False
 ) -> "Iterator[tuple[Planner, IndexArray]]":
-    """Yield a planner for each block of pages, which it numbers from 0, and their numbers in the store.
+    """Yield a planner for each block of pages, with the numbers of these pages in the store.
 
-    Unless it `picks`, it only computes what they are worth.
+    A planner numbers its pages from 0. Unless it `picks`, it only computes what they are worth.
     """
     from crawlsched.crawl.page_rules import PageRules
     from crawlsched.planner.from_settings import planner_for

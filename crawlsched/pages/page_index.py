@@ -20,8 +20,8 @@ class PageIndex:
     """Find a page by its request fingerprint, in 12 bytes a page.
 
     The first 8 bytes of the fingerprint (a SHA-1) are the key. Lookups cost O(log n), and other threads can make them
-    while pages are added. `add` costs O(log n) and copies the arrays of one segment of 1,024. Only the first `len`
-    after some pages were forgotten goes through all pages.
+    while pages are added. `add` costs O(log n) and copies the arrays of one segment of 1,024. Only
+    `len` goes through all pages, once after some were forgotten.
 
     Examples
     --------

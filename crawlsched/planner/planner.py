@@ -44,8 +44,8 @@ DEFAULT_GRID: FloatArray = np.geomspace(1 / (3 * 365 * DAY), 1 / 3, 32)
 _LONGEST_ERROR_INTERVAL = DAY
 _LONGEST_GONE_INTERVAL = 30 * DAY
 # The threshold follows the values of picked pages. A smaller value pulls it down with the first of these weights, a
-# larger one up with the second. So it stays at the value of pages that have waited for it, although announced pages
-# jump over it.
+# larger one up with the second. So it stays at the value at which pages without announcements go, although announced
+# pages go at higher values.
 _STEP_DOWN, _STEP_UP = 0.04, 0.004
 # It follows ratios of values, since values spread over orders of magnitude. A larger ratio counts as this one.
 _LARGEST_RATIO = 4.0

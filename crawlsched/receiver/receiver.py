@@ -1,7 +1,7 @@
 """The receiver: an HTTP server inside the crawl that takes pings (IndexNow, WebSub); off unless an address is set.
 
 A flood is turned away before it costs work: requests and URLs have an allowance each, and the number of connections is
-bounded. Taken pings wait for moments that the slots leave.
+bounded. Pings that were accepted wait for moments in which no slot is due.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _MOST_BYTES = 2 * 1024 * 1024
 _REQUESTS_PER_SECOND = 50.0
 # URLs a second that are taken.
 _URLS_PER_SECOND = 10.0
-# URLs that wait for the crawl at once: two full pings.
+# The most URLs that wait for the crawl: as many as two of the largest pings have.
 _MOST_WAITING = 2 * MOST_URLS
 # Seconds in which a request has to be complete.
 _SLOWEST = 10.0

@@ -20,7 +20,7 @@ _SPAN = re.compile(r"(\d{1,2}):(\d\d)\s*-\s*(\d{1,2}):(\d\d)(?:\s+(\S+))?")
 _DAY = timedelta(days=1) // timedelta(minutes=1)
 
 
-# From the first minute of the day to just before the last (over midnight if the last is smaller), the zone, the rate.
+# The minute of the day at which it begins, the one at which it ends (on the next day if smaller), the zone, the rate.
 _Span = tuple[int, int, ZoneInfo, float]
 
 
@@ -35,7 +35,7 @@ class Hours(NamedTuple):
     [1.0, 20.0, 20.0, 1.0]
     """
 
-    spans: tuple[_Span, ...]  # the first that holds a time counts
+    spans: tuple[_Span, ...]  # where two contain a time, the first one counts
     otherwise: float  # crawls per second at all other times
 
     @classmethod

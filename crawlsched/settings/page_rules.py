@@ -24,7 +24,7 @@ _MOST = int(np.iinfo(np.uint8).max)
 
 
 class PageRule(NamedTuple):
-    """The rule for the pages of a host or a pattern of URLs; a value of None is that of all other pages."""
+    """The rule for the pages of a host or a pattern of URLs; where a value is None, the rule for all pages holds."""
 
     where: str  # the name of a host, or a pattern in which ``*`` stands for anything
     importance: float | None = None  # the worth of a fresh copy, unless a request, file or sitemap states it

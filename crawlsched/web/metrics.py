@@ -48,7 +48,7 @@ def _add(families: dict[str, list[str]], collection: str, seen: Vitals) -> None:
         ("bandwidth_requests_per_second", "The budget.", status.get("bandwidth")),
         ("threshold_crawl_value", "The crawl value at which pages go.", status.get("threshold")),
         ("pages", "Known pages.", status.get("pages")),
-        ("expected_freshness_ratio", "The share of the importance expected fresh.", sample.get("expected_freshness")),
+        ("expected_freshness_ratio", "Expected share of importance that is fresh.", sample.get("expected_freshness")),
         ("expected_freshness_error_ratio", "Its standard error.", sample.get("freshness_error")),
         ("expected_freshness_pages", "The number of pages from which it is computed.", sample.get("wanted")),
         ("failing_pages", "Those of them that fail, whose freshness is not known.", sample.get("failing")),

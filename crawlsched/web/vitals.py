@@ -90,9 +90,9 @@ def checks(
 ) -> list[Check]:
     """Check that the crawl runs, writes and sends, that hosts answer, and that no given limit is exceeded.
 
-    The limits are the least share of the importance expected fresh, the least share of a minute's slots used, the most
-    changes that may wait for the spider, the most seconds for which a host may rest, and the most seconds since the end
-    of the last pass. With the last one no crawl has to run.
+    The limits are the least share of the importance that is expected to be fresh, the least share of a minute's slots
+    used, the most changes that may wait for the spider, the most seconds for which a host may rest, and the most
+    seconds since the end of the last pass. With the last one no crawl has to run.
     """
     status = seen.status
     found = [_leased(seen) if last_pass is None else _passed(seen, last_pass)]

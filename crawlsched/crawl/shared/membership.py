@@ -260,7 +260,7 @@ class Membership:
         self._free(seen, set(claims).difference(self.owned))
         self._give_back()
         is_rising = answer.granted < wants * 0.99
-        # With the renewal after this one, others may use what this process may not use any more.
+        # Others may use what this process has lost only after its next renewal, so that renewal comes soon.
         is_falling = answer.granted < said.using * 0.99
         is_moving = (is_rising or is_falling) and not self.paused_since
         if claims or self._is_given_some or not is_all_said or is_moving:

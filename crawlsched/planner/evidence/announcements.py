@@ -123,8 +123,8 @@ class Announcements:
     def visited(self, page: int, changed: bool, doubt: float, unchanged: float, announced: float) -> None:
         """Update the precision of a page's announcements after a visit that followed announcements.
 
-        `doubt` is the probability that a change was not noticed, `unchanged` that of no change by the page's own rate
-        alone, `announced` the evidence of all announcements together, in nats.
+        `doubt` is the probability that a change was not noticed. `unchanged` is the probability of no change by the
+        page's own rate alone. `announced` is the evidence of all announcements together, in nats.
         """
 
         def judged(source: int, before: tuple[float, float], n_signals: int) -> tuple[float, float]:
@@ -160,7 +160,7 @@ class Announcements:
     def signals(self, pages: IndexArray) -> tuple[FloatArray, FloatArray]:
         """Return signal rates (per second) and signal weights (nats); both are 0 where signals are no evidence.
 
-        Rates are counted per page: a source that has never announced a page does not change its worth.
+        Rates are counted per page: a source that has never announced a page does not change that page's worth.
         """
         rate, weight, _ = self.known(pages)
         return rate, weight

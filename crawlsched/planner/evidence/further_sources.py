@@ -179,7 +179,7 @@ class FurtherSources:
         return next(row for row in rows[1:] if self.table["source"].item(row) == source)
 
     def count(self, page: int, source: int, by: int) -> None:
-        """Count an announcement of a source for a page, or (`by` -1) give it to another source."""
+        """Count an announcement of a source for a page; with `by` -1 take one back, since another source has it now."""
         columns: tuple[Any, Any, int] = self._pages.n_signals, self._pages.n_signals_total, page
         if source != self._pages.source.item(page):
             columns = self.table["n_signals"], self.table["n_signals_total"], self._row(self._rows(page), source)

@@ -108,7 +108,7 @@ class Outlook:
         importance = planner.pages.importance[pages].astype(np.float64)
         self._importance += each * float(importance.sum())
         self._pages += each * pages.size
-        # If pages are crawled in turn, announced changes of a page are like its others.
+        # If pages are crawled in turn, it makes no difference whether a change is announced.
         change_rates = planner.posterior.rates[:, np.newaxis] + cells.change_rates[1][:, np.newaxis, np.newaxis]
         in_turn = page_freshness(1.0 / np.maximum(self._edges, 1e-9), change_rates)
         in_turn = (planner.values.weights(pages)[:, :, np.newaxis] * in_turn).sum(axis=1)
@@ -247,7 +247,7 @@ class _Cells:
 
 
 def _cells_of(signal_rate: FloatArray, edges: FloatArray) -> tuple[IndexArray, IndexArray, FloatArray, FloatArray]:
-    """Return row, time, number of signals and its probability of every cell that matters, by rows and then times."""
+    """Return the cells that matter, by row and then time: row, time, number of signals, and the number's chance."""
     expected = signal_rate[:, np.newaxis] * ((edges[:-1] + edges[1:]) / 2)
     counts, probability = counts_at_random(expected.ravel())
     matters = np.flatnonzero(probability.ravel() > 0.0)
@@ -255,7 +255,7 @@ def _cells_of(signal_rate: FloatArray, edges: FloatArray) -> tuple[IndexArray, I
     return cell // (edges.size - 1), cell % (edges.size - 1), counts.ravel()[matters], probability.ravel()[matters]
 
 
-# Up to this mean signals are counted one by one; for larger ones five nodes stand for all numbers.
+# Up to this mean, signals are counted one by one. For a larger mean, five nodes stand for all numbers.
 _FEW = 9.0
 #: The largest number that is counted: five standard deviations above such a mean.
 MOST_COUNTED = round(_FEW + 5.0 * _FEW**0.5)

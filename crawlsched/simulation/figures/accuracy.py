@@ -217,7 +217,7 @@ def _corruption(pages: LabelledPages, shares: tuple[float, ...] = (0.0, 0.1, 0.2
 
 
 # Section 2: few pages are labelled, and they have 26.4 % of the importance. The paper's data is not available. Here the
-# upper twentieths of precision and recall begin at the thresholds of GREEDY-CIS+, 0.7 and 0.6.
+# highest twentieths of precision and recall begin at 0.7 and 0.6, which are the thresholds of GREEDY-CIS+.
 _LABELLED_PAGES = LabelledPages(
     labelled=0.05,
     weight=0.264,
