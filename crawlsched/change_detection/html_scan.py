@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 from html import unescape
 from typing import Any
-from unicodedata import normalize
+from unicodedata import combining, normalize
 
-from crawlsched.change_detection.limits import DENSE, LOOKED_AT, MOST_BLOCKS, MOST_DENSE, MOST_KEPT
+from crawlsched.change_detection.limits import DEEPEST, DENSE, LOOKED_AT, MOST_BLOCKS, MOST_DENSE, MOST_KEPT
 
 __all__ = ["INLINE", "Scan", "Tag", "n_read_singly", "normalised", "skimmed", "visible_text"]
 
@@ -50,6 +50,8 @@ _TELLING_TAG = re.compile(rf"<((?i:s|del|strike)(?=>)|[a-zA-Z][^\s/>]*+[\s/]{_WI
 _ANY_TAG = re.compile(rf"<[a-zA-Z/!?]{_WITHIN}>?")
 _XHTML = "http://www.w3.org/1999/xhtml"
 _ATTRIBUTE = re.compile(r"""([^\s"'>/=]++)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'>]++)))?+""")
+# To put marks upon a letter in order takes quadratic time, and nobody writes so many: they stay as they are.
+_MARKS = re.compile(rf"([^\w\s]{{{DEEPEST},}}+)")
 _LONG_REFERENCE = re.compile(r"&#[xX]?[0-9a-fA-F]{9,}+;?")
 
 
@@ -201,16 +203,18 @@ def normalised(text: str, *, references: bool = True) -> str:
         # Python refuses to read a number of thousands of digits, and none of more than eight is a character.
         text = unescape(_LONG_REFERENCE.sub("\ufffd", text) if "&#" in text else text)
     if not text.isascii():
-        text = normalize("NFC", _UNSEEN_SPELLING.sub(lambda found: _SPELLING[ord(found[0])], text))
+        text = _UNSEEN_SPELLING.sub(lambda found: _SPELLING[ord(found[0])], text)
+        parts = _MARKS.split(text) if any(map(combining, text[::DEEPEST])) else [text]
+        text = "".join(part if number % 2 else normalize("NFC", part) for number, part in enumerate(parts))
     if len(text) <= MOST_KEPT:
         return " ".join(text.split())
-    parts, start = [], 0
+    words, start = [], 0
     while start < len(text):  # a list of all words would take ten times the size of the text
         space = _SPACE.search(text, start + MOST_KEPT)
         end = space.start() if space else len(text)
-        parts.append(" ".join(text[start:end].split()))
+        words.append(" ".join(text[start:end].split()))
         start = end
-    return " ".join(filter(None, parts))
+    return " ".join(filter(None, words))
 
 
 def visible_text(markup: str) -> str:

@@ -250,10 +250,14 @@ class TemplateNoise:
 
     def known(self) -> Iterator[dict[str, Any]]:
         """Yield what is left out: the name of the place, since when, on what evidence, and its last text."""
+        found = {}
         for (_, _, left, right), one in self._evidence.items():
-            if one.is_noise:
-                slot = f" between {left or 'the beginning'!r} and {right or 'the end'!r}" if left or right else ""
-                yield {"place": one.name + slot, "since": one.since, "evidence": one.say(), "said": one.said}
+            slot = f" between {left or 'the beginning'!r} and {right or 'the end'!r}" if left or right else ""
+            place = one.name + slot
+            # The same element of a page, counted from the first and from the last one, has one name.
+            if one.is_noise and (place not in found or one.said):
+                found[place] = {"place": place, "since": one.since, "evidence": one.say(), "said": one.said}
+        yield from found.values()
 
     def _standing(self, trace: Trace, but: Mapping[_Key, set[tuple[str, str]]]) -> Iterator[Evidence]:
         """Yield the evidence about places that a page has, and in which nothing differed."""

@@ -361,6 +361,7 @@ HOSTILE = {
     "CDATA without end": b"<a><![CDATA[" * 100_000,
     "truncated UTF-16": "<p>\u20ac".encode("utf-16")[:-1],
     "surrogates": b"<p>\xed\xa0\x80",
+    "accents upon one letter": ("<p>a" + "\u0301\u0316" * 200_000).encode(),
 }
 
 
