@@ -93,7 +93,7 @@ def test_a_release_in_the_header_is_told_once_and_is_no_change_of_any_page(site:
 
     urls = [site.page(f"/guide/{n}", answer) for n in range(8)]
     first = project(tmp_path, urls, bandwidth="60/s")
-    crawl = first.run(visits=110)
+    crawl = first.run(visits=220)
     assert false_changes(crawl) <= 2  # of so few words as "1.1" the first two pages tell
     assert crawl.stats["crawlsched/template_edits"] >= 12
     assert 8 + 2 <= len(crawl.items) <= 8 + 8
