@@ -31,25 +31,25 @@ __all__ = ["Addon"]
 
 logger = logging.getLogger(__name__)
 
-# Nearest to the engine: it sees decoded bodies after redirects and retries, and requests that other middlewares
-# refused.
+# The middleware stands nearest to the engine. It sees decoded bodies after redirects and retries, and the requests that
+# other middlewares refused.
 _NEAREST = 25
 _SCRAPYS_OWN = (
-    # Scrapy's limit of 16 would leave slots unused as soon as one host is slow; what remains bounds the memory.
+    # With Scrapy's limit of 16, one slow host would leave slots unused. The limit of 1,000 bounds the memory.
     ("CONCURRENT_REQUESTS", 1000, "CRAWLSCHED_BANDWIDTH limits the rate, and each host has its own limits"),
-    # The default starts 100 tasks for every response, which costs more than all the rest of handling it.
+    # Scrapy's default starts 100 tasks for every response. They cost more than all other work on the response.
     ("CONCURRENT_ITEMS", 4, "fewer tasks for each response"),
 )
-# The commands that run a spider; others, of Scrapy or of other packages, fetch one URL or none.
+# Only these commands run a spider. Other commands, of Scrapy or of other packages, fetch one URL at most.
 _CRAWLING_COMMANDS = frozenset({"scrapy.commands.crawl", "scrapy.commands.runspider"})
 
 
 class Addon:
     """Install the scheduler, the middlewares and the extension.
 
-    Settings are set with the priority "addon", so whatever a project sets itself stands. Nothing is installed, and one
-    line in the log says why, when the project names a SCHEDULER of its own. The add-on is active in ``scrapy crawl``,
-    ``scrapy runspider`` and scripts; all other commands behave as without it.
+    Settings are set with the priority "addon", so a project's own settings have precedence. If the project names a
+    SCHEDULER of its own, nothing is installed, and one line in the log says why. The add-on is active in ``scrapy
+    crawl``, ``scrapy runspider`` and scripts; all other commands behave as without it.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -61,14 +61,14 @@ class Addon:
         return cls(crawler)
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Put our components where the settings allow it."""
+        """Add the add-on's components to the settings."""
         spider = self._crawler.spider
         # Scrapy's test helpers apply the settings before there is a spider.
         name = getattr(spider or self._crawler.spidercls, "name", None) or "default"
         try:
             checked = Settings.from_scrapy(settings, name)
         except SettingError as error:
-            if running_command() is None:  # a script may catch it
+            if running_command() is None:  # in a script, which may catch the error
                 raise
             for sentence in str(error).splitlines():
                 logger.error("crawlsched cannot start: %s", sentence)
@@ -83,7 +83,7 @@ class Addon:
         if issubclass(self._crawler.spidercls, DefaultSpider):
             raise NotConfigured("there is no spider, so no pages are kept.")
         if spider is not None and checked.collection is not None:
-            named_collection(checked.collection, spider.name, vars(spider))  # or raise: a script may catch it
+            named_collection(checked.collection, spider.name, vars(spider))  # or raises
         share_one_heap()
         self._install_scheduler(settings)
         settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", RefreshMiddleware, _NEAREST)
@@ -108,7 +108,7 @@ class Addon:
 
 
 def _other_command() -> str | None:
-    """Return the name of the running Scrapy command, unless it is one that crawls; None in scripts."""
+    """Return the name of the running Scrapy command; None for a command that crawls, and in scripts."""
     module = running_command()
     return None if module is None or module in _CRAWLING_COMMANDS else module.rpartition(".")[2]
 
@@ -119,7 +119,7 @@ def _is_ours(configured: Any) -> bool:
 
 
 def _set_unless_the_project_does(settings: BaseSettings) -> None:
-    """Set two of Scrapy's own settings where nobody has, and log them with the reason."""
+    """Set two of Scrapy's own settings unless the project has set them, and log each with its reason."""
     changed = []
     for name, value, reason in _SCRAPYS_OWN:
         if (settings.getpriority(name) or 0) < SETTINGS_PRIORITIES["addon"]:

@@ -1,8 +1,8 @@
-"""The downloader middleware: validators out, observations in.
+"""The downloader middleware: it makes requests conditional, and reports how visits ended.
 
-It stands at 25, nearest to the engine. Its validators are set before any other middleware sees the request. On the way
-back it sees the decoded body of the final response, after redirects and retries, and what other middlewares refused.
-Scrapy 2.13 gives each method the spider, which none needs.
+It has the order 25, so it is nearest to the engine. It sets the validators before any other middleware sees the
+request. It gets the decoded body of the final response, after redirects and retries, and the requests that other
+middlewares refused. Scrapy 2.13 passes the spider to each method; no method needs it.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class RefreshMiddleware:
         self._refresher = refresher
         self._visits = refresher.visits
         self._conditional = refresher.settings.conditional_requests
-        # Large bodies are read one at a time: reading takes some fifteen times their size in memory.
+        # Large bodies are read one at a time, since reading a body takes about fifteen times its size in memory.
         self._reading = DeferredLock()
         # A cached response says nothing about the page as it is now.
         self._bypass_cache = crawler.settings.getbool("HTTPCACHE_ENABLED")
@@ -77,7 +77,7 @@ class RefreshMiddleware:
         return None
 
     async def _refuse_private(self, request: Request) -> None:
-        # Judged before Scrapy asks for the host's robots.txt, and once more when the request is sent.
+        # The address is judged before Scrapy asks for the host's robots.txt, and once more when the request is sent.
         handlers = download_handlers(self._crawler)
         if isinstance(handlers, PacedHandlers) and urlparse_cached(request).scheme in PORTS:
             await handlers.judged_host(request)
@@ -87,16 +87,17 @@ class RefreshMiddleware:
         if visit is None or not visit.tracked:
             return
         if request.url != visit.url:
-            # A redirect copies the headers of the page it came from; that page's validators could bring a false 304
-            # here.
+            # A redirected request has the headers of the first request. The first page's validators could bring a false
+            # 304 for this page.
             if visit.validated:
                 for name in _VALIDATORS:
                     request.headers.pop(name, None)
             if visit.page >= 0 and request.dont_filter and not self._refresher.dispatcher.is_asked_for(visit):
-                # The spider followed this page wherever it led at first; today it may lead elsewhere.
+                # At the first visit the spider accepted any target of a redirect. Later the redirect may lead
+                # elsewhere, so other components check the target.
                 request.dont_filter = False
             if visit.source >= 0 and not request.dont_filter:
-                # The site chooses where the redirect leads, which can be the address of an internal machine.
+                # The site chooses the target of the redirect. It could be the address of an internal machine.
                 request.meta["crawlsched_named_by_site"] = True
             return
         if self._bypass_cache:
@@ -113,7 +114,7 @@ class RefreshMiddleware:
     def process_response(
         self, request: Request, response: Response, spider: Spider | None = None
     ) -> Response | Awaitable[Response]:
-        """Resolve the visit; keep from the spider what did not change."""
+        """Resolve the visit, and drop a response that has nothing new for the spider."""
         visit = self._visits.get(request.meta.get("crawlsched_visit"))
         if visit is None:
             if self._is_scrapys_robots(request):
@@ -149,19 +150,19 @@ class RefreshMiddleware:
         await maybe_deferred_to_future(self._reading.acquire())
         try:
             content = await run_in_thread(read)
-        except Exception as error:  # of a recipe, a parser, or memory: the spider gets what it would get without us
+        except Exception as error:  # the spider gets the response as without the add-on
             self._refresher.visit_ends.visit_error(visit, error, self._refresher.clock())
             return response
         finally:
             self._reading.release()
-        if visit.outcome is not None:  # it ended while it was read
+        if visit.outcome is not None:  # the visit ended while the body was read
             return response
         return self._judged(visit, request, response, content)
 
     def _judged(self, visit: Visit, request: Request, response: Response, content: Content | None) -> Response:
         now = self._refresher.clock()
         verdict = self._refresher.responses.crawled(visit, _fetched(request, response, content), now)
-        if request.meta.get("dont_retry") == NOT_RETRIED:  # requests that the spider makes of it are retried
+        if request.meta.get("dont_retry") == NOT_RETRIED:  # requests that the spider makes from this one are retried
             del request.meta["dont_retry"]
         if verdict.deliver is DeliveryKind.AS_SERVED and not visit.is_ours:  # gone, refused, error
             return response
@@ -187,7 +188,7 @@ class RefreshMiddleware:
         if request.meta.get("dont_retry") == NOT_RETRIED or isinstance(exception, NotSent):
             take_exception_back(self._crawler, exception)
         if visit is None or isinstance(exception, NotForTheSpider | NotSent):
-            return  # unsent when the crawl ended: it is released with all open visits
+            return  # not sent when the crawl ended: all open visits are released then
         outcome = Outcome.REFUSED if isinstance(exception, IgnoreRequest) else Outcome.ERROR
         self._refresher.visit_ends.resolve(visit, outcome, self._refresher.clock())
 
@@ -217,7 +218,8 @@ class RefreshMiddleware:
 
 def _body(response: Response, most: int) -> Body:
     """Return a response's body, as recipes take it."""
-    # Without a declared encoding Scrapy decodes the whole body to guess it; its beginning is enough.
+    # Without a declared encoding Scrapy decodes the whole body to guess the encoding. The beginning of the body is
+    # enough.
     begin = response.replace(body=response.body[:most]) if len(response.body) > most else response
     return Body(response.body, _text(response, "Content-Type"), getattr(begin, "encoding", None), response.url)
 
@@ -240,7 +242,7 @@ def _fetched(request: Request, response: Response, content: Content | None) -> R
 
 
 def _is_cut_short(response: Response) -> bool:
-    """Whether a body is incomplete: the connection broke, or a component of the project stopped it."""
+    """Whether a body is incomplete, since the connection broke or a component of the project stopped the download."""
     return response.status in _WITH_CONTENT and not _CUT_SHORT.isdisjoint(response.flags)
 
 
@@ -251,7 +253,7 @@ def _text(response: Response, name: str) -> str | None:
 
 @dataclass(slots=True, eq=False)
 class VisitErrback:
-    """Resolve a visit that ended without any downloader middleware of ours, then call the spider's errback."""
+    """Resolve a visit whose end the downloader middleware has not seen, then call the spider's errback."""
 
     refresher: Refresher
     token: int
@@ -260,14 +262,15 @@ class VisitErrback:
     not_sent: Callable[[Request], None] | None = None
 
     def __del__(self) -> None:
-        # No request carries it any more. This may run in any thread.
+        # No request carries this errback any more. `__del__` may run in any thread.
         if self.refresher.visits.get(self.token) is not None:
             self.refresher.visit_ends.lost.append(self.token)
 
     def __call__(self, failure: Failure) -> Any:
-        """End the visit, and pass the spider's own failures on."""
+        """End the visit, and pass on the failure of a request that the spider has made."""
         if isinstance(failure.value, NotForTheSpider | NotSent):
-            # Twisted's frames hold the failure that holds them: 90 objects a visit for the garbage collector to find.
+            # Twisted's frames and the failure refer to each other. Each visit would leave 90 objects to the garbage
+            # collector.
             if isinstance(failure.value, NotSent) and self.not_sent is not None:
                 self.not_sent(failure.request)  # type: ignore[attr-defined]
             clear_frames(failure.tb)
@@ -279,6 +282,6 @@ class VisitErrback:
             # redirects, a decompression bomb, another middleware's exception) show here first.
             self.refresher.visit_ends.resolve(visit, Outcome.ERROR, self.refresher.clock())
         self.refresher.book.failed(self.token, self.refresher.clock())
-        if self.is_ours:  # no failure of anything that the spider has asked for
+        if self.is_ours:  # the spider has not asked for this request
             return None
         return failure if self.spiders_own is None else self.spiders_own(failure)

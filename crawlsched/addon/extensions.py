@@ -46,19 +46,21 @@ __all__ = ["INTERPRETER", "Refresh", "clear_cancelled_timers"]
 def clear_cancelled_timers() -> None:
     """Let the reactor throw away timers that were cancelled.
 
-    It does so when one of its own timers is due, which is rare with asyncio. Three minutes of requests' time-outs would
-    stay in memory: 70 MB at 500 requests a second.
+    The reactor does so by itself only when one of its own timers is due, which is rare with asyncio. Otherwise the
+    time-outs of three minutes of requests would stay in memory: 70 MB at 500 requests a second.
     """
     if is_reactor_installed():
         reactor: Any = import_module("twisted.internet.reactor")
         reactor.callLater(0.0, bool)
 
 
-# Seconds. A request gives the interpreter's lock away about ten times (send, receive, poll). It waits this long to get
-# it back while a thread reads a sitemap or makes a plan. With Python's default of 5 ms, slots came a second late.
+# A thread that reads a sitemap or makes a plan gives Python's global lock away after this time in seconds. Each request
+# has to wait for the lock about ten times (send, receive, poll). With Python's default of 5 ms, slots came a second
+# late.
 _SWITCH_INTERVAL = 0.0005
-# Objects. Slots that come together make some thousand objects at once, hardly any of them garbage. With Python's
-# threshold of 700 the collector ran at every fourth visit: a tenth of a fast crawl's time.
+# The garbage collector runs after this number of new objects. Visits that begin together make some thousand objects,
+# and few of these are garbage. With Python's threshold of 700 the collector ran at every fourth visit, and took a tenth
+# of a fast crawl's time.
 _YOUNG_OBJECTS = 10_000
 
 
@@ -71,19 +73,19 @@ class _Interpreter:
         self._thresholds = (0, 0, 0)
 
     def begin(self) -> None:
-        """Set what a crawl wants, if it is the first that runs."""
+        """Change the interpreter's settings, if this is the first running crawl."""
         if not self._n:
             self._interval, self._thresholds = sys.getswitchinterval(), gc.get_threshold()
             sys.setswitchinterval(min(_SWITCH_INTERVAL, self._interval))
             if self._thresholds[0]:  # 0: somebody has turned garbage collection off
                 gc.set_threshold(max(_YOUNG_OBJECTS, self._thresholds[0]), *self._thresholds[1:])
-            # Loaded objects stay; a full collection that goes through them would stop the slot clock.
+            # Loaded objects are frozen, since a full collection that goes through them would stop the slot clock.
             gc.collect()
             gc.freeze()
         self._n += 1
 
     def end(self) -> None:
-        """Put back what was set before, if it is the last that runs."""
+        """Restore the earlier settings, if this was the last running crawl."""
         self._n -= 1
         if not self._n:
             sys.setswitchinterval(self._interval)
@@ -96,9 +98,9 @@ INTERPRETER = _Interpreter()
 
 logger = logging.getLogger(__name__)
 
-# Seconds between two looks at the other processes of a collection.
+# Seconds between two checks of the other processes of a collection.
 _OTHERS_INTERVAL = 0.1
-# Long work (50,000 entries of a sitemap) is done in slices this far apart, each short enough for the slot clock.
+# Seconds between two slices of long work, such as 50,000 entries of a sitemap.
 _WORK_INTERVAL = 0.006
 
 
@@ -107,7 +109,7 @@ class Refresh:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._started = AsyncExitStack()  # how each part that was started is stopped
+        self._started = AsyncExitStack()  # how to stop each part that was started
         self._webhook: Webhook | None = None
 
     @classmethod
@@ -150,7 +152,7 @@ class Refresh:
         self._every(LOOK_INTERVAL, "clearing timers", clear_cancelled_timers)
         if (middleware := self._crawler.get_downloader_middleware(RefreshMiddleware)) is not None:
             self._every(LOOK_INTERVAL, "reading robots.txt again", middleware.robots.look)
-        # No process has the figures of a collection that several crawl.
+        # Where several processes crawl a collection, no process has the figures of the others.
         figures = None if sharing is not None else Figures(refresher, self._crawler.stats)
         jobs = CrawlJobs(refresher, figures)
         jobs.start()
@@ -163,7 +165,7 @@ class Refresh:
             refresher.on_shard, refresher.on_commands = jobs.shard_came, partial(obey_pending, refresher)
             self._every(_OTHERS_INTERVAL, "following the others", lambda: sharing.look(refresher.clock()))
         if figures is not None:
-            self._once(LOOK_INTERVAL, figures.sample)  # soon: people look most at a crawl that has just begun
+            self._once(LOOK_INTERVAL, figures.sample)  # soon, since people look most at a crawl that has just begun
         INTERPRETER.begin()
         self._started.callback(INTERPRETER.end)
 
@@ -214,7 +216,7 @@ class Refresh:
     # -- Scrapy's signals
 
     def request_reached_downloader(self, request: Request) -> None:
-        """Pay for a request that did not come from a slot: robots.txt, media, inline requests."""
+        """Give up a slot for a request that was sent without one: robots.txt, media, inline requests."""
         if self._refresher.visits.get(request.meta.get("crawlsched_visit")) is None:
             self._refresher.rate.pay(self._refresher.clock())
 
@@ -229,7 +231,7 @@ class Refresh:
         self._refresher.book.output_ended(token_of(response), self._refresher.clock())
 
     def delivery_failed(self, response: Any) -> None:
-        """A callback or a pipeline raised: the page's change was not delivered."""
+        """A callback or a pipeline raised an exception, so the page's change was not delivered."""
         self._refresher.book.failed(token_of(response), self._refresher.clock())
 
     # -- timers
@@ -262,7 +264,7 @@ class Refresh:
             logger.log(logging.INFO if n_pages else logging.WARNING, "%s", said)
 
     def _watch(self) -> None:
-        """End a crawl that sends nothing although it could: silence is worse than an end."""
+        """End a crawl that sends nothing although it could."""
         engine = self._crawler.engine
         may_send = engine is not None and not engine.paused and not engine.needs_backout()
         sentence = self._refresher.stuck(self._refresher.clock(), may_send=may_send)

@@ -1,4 +1,4 @@
-"""How a crawl that cannot go on ends: a sentence in the log, a reason, and exit code 1."""
+"""The end of a crawl that cannot go on: a sentence in the log, a ``finish_reason``, and exit code 1."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ logger = logging.getLogger(__name__)
 
 
 async def wait(seconds: float) -> None:
-    """Let others run for this time; with 0, whatever waits for the event loop runs first."""
+    """Wait while other tasks run; with 0, all tasks that are ready run first."""
     gone: Deferred[None] = Deferred()
     call_later(seconds, gone.callback, None)
     await maybe_deferred_to_future(gone)
 
 
 def end_loudly(crawler: Crawler, reason: str, sentence: str | None = None) -> None:
-    """Close the spider, once, with a ``finish_reason`` that scripts see, and perhaps a sentence in the log."""
+    """Close the spider, with a ``finish_reason`` for scripts and a sentence for the log; a second call does nothing."""
     engine = crawler.engine
     if engine is None or engine.spider is None or getattr(crawler, "_crawlsched_ends", False):
         return
@@ -38,12 +38,13 @@ def end_loudly(crawler: Crawler, reason: str, sentence: str | None = None) -> No
 def exit_with_1(crawler: Crawler) -> None:
     """Let ``scrapy crawl`` and ``scrapy runspider`` end with exit code 1, for supervisors.
 
-    Scrapy's commands end so if a crawl has ended without a spider.
+    Scrapy's commands end with this code if the crawler has no spider at the end.
     """
 
     def forget_spider() -> None:
         crawler.spider = None
 
-    # Scrapy holds handlers weakly; this one comes last, when nobody needs the spider any more.
+    # Scrapy keeps only weak references to handlers, so the crawler keeps this one. It is called last, when no other
+    # part needs the spider.
     crawler._crawlsched_exit = forget_spider  # type: ignore[attr-defined]
     crawler.signals.connect(forget_spider, signals.spider_closed)

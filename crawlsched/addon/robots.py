@@ -1,4 +1,4 @@
-"""robots.txt, read again: Scrapy reads it once in a crawl, and our crawls do not end."""
+"""Reading robots.txt files again. Scrapy reads each file once in a crawl, and our crawls do not end."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ __all__ = ["RobotsFiles"]
 
 logger = logging.getLogger(__name__)
 
-# RFC 9309, 2.4: as long as Cache-Control says, and not longer than a day. Seconds.
+# A robots.txt is kept for as long as Cache-Control says, within these limits in seconds (RFC 9309, 2.4).
 _SHORTEST, _LONGEST = 10.0, DAY
-# Before a day has passed, robots.txt is read again only if its host has had this many requests for each reading.
+# Within a day, a robots.txt is read again only if its host has got this number of requests for each earlier reading.
 _REQUESTS_EACH = 100
 _max_age = re.compile(r"max-age\s*=\s*\"?(\d{1,9})", re.IGNORECASE).search
 
@@ -55,7 +55,7 @@ class RobotsFiles:
         crawler.signals.connect(self.parsed, ROBOTS_PARSED)
 
     def fetched(self, request: Request, response: Response | None) -> None:
-        """Scrapy has asked for a robots.txt the first time, and followed redirects; None: there was no answer."""
+        """Note the first answer to a request for a robots.txt, after redirects; None: there was no answer."""
         url = request.meta.get("redirect_urls", [request.url])[0]
         body, seconds = (b"", _LONGEST) if response is None else (response.body, _seconds(response))
         self._copies[urlsplit(url).netloc] = _Copy(url, self._refresher.clock(), seconds, hash(body))
@@ -73,7 +73,7 @@ class RobotsFiles:
         return netloc if self._is_due(copy) else None
 
     def look(self) -> None:
-        """Read the robots.txt that is due at hosts that forbid pages: if they forbid all, no request would read it."""
+        """Read the due robots.txt of hosts that forbid pages: if all are forbidden, no request leads to a reading."""
         if not self._refresher.rate.rests:
             for netloc in self._forbidding & self._copies.keys():
                 if self._is_due(self._copies[netloc]):
@@ -85,16 +85,16 @@ class RobotsFiles:
         return age >= (copy.max_age if may else _LONGEST)
 
     async def read_again(self, netloc: str) -> None:
-        """Read a robots.txt again. If it cannot be reached, its earlier rules stay in force."""
+        """Read a robots.txt again. If the file cannot be reached, its earlier rules stay in force."""
         copy = self._copies[netloc]
         copy.read_at = self._refresher.clock()
         copy.n_again += 1
-        # A failure is not retried, and is no error of the spider.
+        # A failed request for a robots.txt is not retried, and is no error of the spider.
         meta = {"dont_obey_robotstxt": True, "dont_retry": NOT_RETRIED, "dont_cache": True, "crawlsched_robots": True}
         request = Request(copy.url, NO_CALLBACK, meta=meta)
         try:
             response = await download(self._crawler.engine, request)
-        except Exception as error:  # whatever handlers and middlewares raise
+        except Exception as error:  # handlers and middlewares may raise anything
             logger.info("%s cannot be read again, so its earlier rules stay in force: %s", copy.url, error)
             return
         if response.status == 429 or not (response.status < 300 or 400 <= response.status < 500):
@@ -126,6 +126,6 @@ class RobotsFiles:
 
 
 def _seconds(response: Response) -> float:
-    """Return for how long a robots.txt may be kept."""
+    """Return for how many seconds a robots.txt may be kept."""
     found = _max_age((response.headers.get("Cache-Control") or b"").decode("latin-1"))
     return min(max(float(found[1]), _SHORTEST), _LONGEST) if found else _LONGEST

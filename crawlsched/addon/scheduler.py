@@ -1,8 +1,8 @@
-"""The Scrapy scheduler: at each slot of one fixed rate, the request that is worth most.
+"""The Scrapy scheduler: slots come at a fixed rate, and each slot sends the most valuable request.
 
-What goes out at a slot, in this order: redirects and retries of requests already under way; second fetches of pages
-that were fetched a moment ago; the pages of the first start requests; then, in turn where several have something,
-sitemaps that are due, the requests of the fallback scheduler, and the pages, best crawl value first.
+A slot sends the first of these: a redirect or retry of a request already under way; a second fetch of a page that was
+fetched a moment ago; a page of the first start requests. If there is none of these, due sitemaps, the requests of the
+fallback scheduler, and pages (best crawl value first) take turns.
 """
 
 from __future__ import annotations
@@ -61,14 +61,14 @@ __all__ = ["FALLBACK_SCHEDULER", "LOOK_INTERVAL", "Scheduler"]
 
 logger = logging.getLogger(__name__)
 
-#: The setting in which the add-on keeps the project's SCHEDULER, which gets the requests that are no pages.
+#: The setting in which the add-on keeps the project's SCHEDULER. That scheduler gets the requests that are no pages.
 FALLBACK_SCHEDULER = "SCHEDULER_BEFORE_CRAWLSCHED"
-#: Seconds between two looks at whatever is not urgent; also between two spider_idle signals for a handler that raises
-#: DontCloseSpider, as in Scrapy.
+#: Seconds between two checks of work that is not urgent. If a handler of spider_idle raises DontCloseSpider, the signal
+#: is sent again after this time, as in Scrapy.
 LOOK_INTERVAL = 5.0
-# Keys of meta that a request must not take over from the one that it was made of.
+# Keys of meta that a request must not take over from the request that it was made of.
 _OWN_META = ("crawlsched_visit", "crawlsched_source", "crawlsched_changed", "crawlsched_named_by_site")
-# Marks a request that Scrapy's filter passes only because it was let through before.
+# Marks a request for which `_pass_filter` has set dont_filter.
 _FILTERED_META = "crawlsched_filtered"
 
 
@@ -85,22 +85,22 @@ class Scheduler(BaseScheduler):
         self._hosts = DownloaderSlots(crawler, refresher)
         self._continuations: deque[Request] = deque()
         self._offered: Request | None = None  # on its way through engine.crawl()
-        self._handed_over: deque[Request] = deque()  # what next_request() gives next
-        self._givers = deque([self._give_source, self._give_fallback, self._give_page])  # who gave lately comes last
+        self._handed_over: deque[Request] = deque()  # requests for the next calls of next_request()
+        self._givers = deque([self._give_source, self._give_fallback, self._give_page])  # the last giver is at the end
         self._engine_was_busy = False
         self._closed = False
-        self._was_stopped = False  # as a standby, before it began
+        self._was_stopped = False  # whether this standby was stopped before its crawl began
         self._look_whether_quiet_at = 0.0
         self._timer: Any = None
         _, self._fingerprint = fingerprints(crawler.request_fingerprinter, refresher.settings.ignore_parameters)
         filter_class = load_object(crawler.settings["DUPEFILTER_CLASS"])
         self._filters = getattr(filter_class, "request_seen", None) is not BaseDupeFilter.request_seen
-        # The project's own filter, and what it has let pass in this run; Scrapy's filter knows no more than the pages
-        # do.
+        # The project's own filter, and the requests that it has passed in this run. Scrapy's filter is not asked, since
+        # it knows no more URLs than the pages.
         is_own = self._filters and filter_class is not RFPDupeFilter
         self._own_filter: Any = dupefilter_of(fallback) if is_own else None
         self._passed: set[bytes] = set()
-        # A sitemap is read up to a limit; a body that would unpack to far more is not unpacked.
+        # A sitemap is read up to a limit, so a body that would unpack to far more than the limit is not unpacked.
         self._longest_source = min(filter(None, (2 * Limits().max_bytes, crawler.settings.getint("DOWNLOAD_MAXSIZE"))))
 
     @classmethod
@@ -117,7 +117,7 @@ class Scheduler(BaseScheduler):
     # -- what the engine calls
 
     def open(self, spider: Spider) -> Deferred[None]:
-        """Open the store, load the pages, and open the fallback scheduler; as a standby, as soon as it is its turn."""
+        """Open the store, load the pages, and open the fallback scheduler; a standby waits for its turn first."""
         self._spider = spider
         return deferred_from_coro(self._open())
 
@@ -127,7 +127,8 @@ class Scheduler(BaseScheduler):
             try:
                 self._refresher.open()
             except CrawlschedError as error:
-                # A standby waits for the end of another process, and then also for a database that is away.
+                # A standby waits until another process ends. If the database does not answer then, the standby waits
+                # for it, too.
                 owner = error.owner if isinstance(error, CollectionInUse) else None
                 waits_on = owner or (waits_for and type(error) is StoreError)
                 if not self._refresher.settings.standby or not waits_on:
@@ -144,7 +145,7 @@ class Scheduler(BaseScheduler):
                 self._pace_requests()
                 break
             await wait(LOOK_AGAIN)
-            # Scrapy has no engine to stop yet, and only notes the wish.
+            # Scrapy has no engine to stop yet, and only notes that it was asked to stop.
             self._closed = self._was_stopped = not self._crawler.crawling
         opened = self._fallback.open(self._spider)
         if opened is not None:
@@ -176,7 +177,7 @@ class Scheduler(BaseScheduler):
             await maybe_deferred_to_future(closed)
 
     def has_pending_requests(self) -> bool:
-        """A collection always has a next page, so there is always a request, except when a run of one pass is over."""
+        """Return True until a run of one pass is over, since a collection always has a next page."""
         if self._closed or self._refresher.one_pass is None or not self._refresher.is_open:
             return not self._closed
         return self._has_requests() or not self._refresher.pass_is_over(self._refresher.clock())
@@ -185,15 +186,15 @@ class Scheduler(BaseScheduler):
         return bool(self._handed_over or self._continuations or self._fallback.has_pending_requests())
 
     def enqueue_request(self, request: Request) -> bool:
-        """Take a request: from a slot, a redirect or retry, a page, or something for the fallback scheduler.
+        """Take a request: of a slot, a redirect, a retry, a page, or one for the fallback scheduler.
 
-        It returns False for a page that is known already, or forgotten on purpose.
+        It returns False if the page is known already, or was forgotten on purpose.
         """
         yielded_by = request.meta.pop(CALL_META, None)
         if request is self._offered:
             self._handed_over.append(request)
             return True
-        # Also where a middleware made another request of one that was sent, and gave it meta of its own.
+        # The errback has the token even if a middleware has replaced the meta of a sent request.
         token = request.errback.token if isinstance(request.errback, VisitErrback) else None
         token = request.meta.get("crawlsched_visit", token)
         if token is not None:
@@ -203,8 +204,8 @@ class Scheduler(BaseScheduler):
                 visit.is_waiting = True
                 self._continuations.append(request)
                 return True
-            # The visit has ended, so this is a new request that a spider made of one that was sent. It may be the sent
-            # request itself, by which the end of its items is noticed, so a copy is made.
+            # The visit has ended, so the spider has made this request of a sent request, or yields the sent request
+            # again. The end of a visit's items is noticed by the sent request, so a copy is made.
             request = _without_visit(request)
         template = self._kept_as(request, was_sent=token is not None)
         delivery = self._refresher.book.get(yielded_by)
@@ -242,15 +243,15 @@ class Scheduler(BaseScheduler):
     def signal(self, urls: Sequence[str], source: str = "spider") -> int:
         """Announce that pages may have changed: ``crawler.engine.scheduler.signal(["https://example.com/a"])``.
 
-        It returns how many are pages of the collection and count; other URLs are left alone. Their quality is learned
-        for each `source`.
+        It returns how many announcements of pages of the collection count; other URLs are ignored. The quality of the
+        announcements is learned for each `source`.
         """
         return signal(self._refresher, urls, source, self._refresher.clock())
 
     # -- pages from requests
 
     def _kept_as(self, request: Request, *, was_sent: bool) -> RequestTemplate | Literal[False] | None:
-        """Return the template of a refreshable page (None for a plain one), or False if the request is no page."""
+        """Return the template of a page's request (None for a plain request), or False if the request is no page."""
         if request.method != "GET" or request.body or not request.meta.get("crawlsched_track", True):
             return False
         try:
@@ -328,11 +329,12 @@ class Scheduler(BaseScheduler):
         assert engine is not None
         is_held_up = self._refresher.rate.is_behind or self._refresher.must_wait(now)
         if self._handed_over or engine.paused or engine.needs_backout() or is_held_up:
-            # The slot is not lost: it is paid back when the engine is free again within the clock's debt.
+            # The slot is not lost: it comes later, if the engine is free again within the longest debt of the slot
+            # clock.
             self._engine_was_busy = True
             self._arm(min(1.0 / slots.rate, LOOK_AGAIN))
             return
-        # At hundreds a second several slots may have come since the last tick; the clock still keeps them apart.
+        # At hundreds of slots a second, several may have come since the last tick. The clock still keeps them apart.
         while slots.is_due(now) and self._use_slot(slots, now):
             pass
         self._stats.set_value("crawlsched/slots/missed", slots.missed)
@@ -344,13 +346,13 @@ class Scheduler(BaseScheduler):
             return
         self._look_whether_quiet_at = now + LOOK_AGAIN
         if self._refresher.one_pass is not None:
-            # Such a run becomes idle by itself, which the engine finds out when it looks.
+            # A run of one pass ends when it has no requests; the engine notices this once it is woken.
             if not self.has_pending_requests():
                 wake(self._crawler)
             return
         if not self._refresher.is_quiet() or self._continuations or self._fallback.has_pending_requests():
             return
-        self._look_whether_quiet_at = inf  # unless a handler makes requests
+        self._look_whether_quiet_at = inf  # it is not sent again, unless a handler makes requests
         results = self._crawler.signals.send_catch_log(
             signals.spider_idle, spider=self._spider, dont_log=(DontCloseSpider, CloseSpider)
         )
@@ -391,7 +393,7 @@ class Scheduler(BaseScheduler):
         for _ in range(len(self._continuations)):
             request = self._continuations.popleft()
             visit = self._visits.get(request.meta.get("crawlsched_visit"))
-            if visit is None:  # ended while it waited
+            if visit is None:  # the visit ended while it waited
                 continue
             host = self._refresher.hosts.number(slot_name(self._crawler, request))
             free_at = self._hosts.free_at(host, now, own=visit.host == host)
@@ -399,7 +401,7 @@ class Scheduler(BaseScheduler):
                 visit.is_waiting = False
                 self._refresher.hosts.asked(host, now)
                 return request
-            # The page comes again by itself after such a rest.
+            # The host rests for longer than a request may wait. Its page is picked again after the rest.
             if free_at > now + PATIENCE:
                 self._refresher.visit_ends.resolve(visit, Outcome.ERROR, now)
                 continue
@@ -417,7 +419,7 @@ class Scheduler(BaseScheduler):
             "crawlsched_named_by_site": not is_own and source.kind != "robots",
             "download_maxsize": self._longest_source,
         }
-        # The spider must allow a sitemap that a site names, as it must allow any page.
+        # Other components must allow a sitemap that a site names, as they must allow any page.
         return self._send(visit, lambda: Request(source.url, NO_CALLBACK, dont_filter=is_own, meta=meta))
 
     def _give_fallback(self, now: float) -> bool:
@@ -425,7 +427,7 @@ class Scheduler(BaseScheduler):
         if request is None:
             return False
         if request.meta.pop(_FILTERED_META, False):
-            request.dont_filter = False  # other components are to check where it leads
+            request.dont_filter = False  # other components check where the request leads
         token = request.meta["crawlsched_visit"] = self._visits.open(url=request.url, now=now).token
         self._refresher.book.untracked_sent(token, now)
         request.errback = VisitErrback(self._refresher, token, request.errback, not_sent=self._keep)
@@ -440,7 +442,7 @@ class Scheduler(BaseScheduler):
         self._fallback.enqueue_request(kept)
 
     def _give_page(self, now: float) -> bool:
-        # A page that is refused at the door (offsite) costs no slot.
+        # A page whose request another component refuses (offsite) costs no slot.
         return any(map(self._send_page, self._refresher.dispatcher.next_pages(now, self._hosts.free_at)))
 
     def _send_page(self, due: tuple[Visit, PageFacts] | None) -> bool:
@@ -450,7 +452,7 @@ class Scheduler(BaseScheduler):
         return self._send(visit, lambda: build_request(facts.url, facts.template_data, self._spider))
 
     def _send(self, visit: Visit, make: Callable[[], Request]) -> bool:
-        """Make a request and offer it to the engine; return False if something refused it at the door."""
+        """Make a request and offer it to the engine; return False if a component refused it."""
         outcome, n_before = Outcome.REFUSED, len(self._handed_over)
         try:
             request = self._offered = make()
@@ -458,9 +460,10 @@ class Scheduler(BaseScheduler):
             if visit.is_ours:
                 request.meta.setdefault("dont_retry", NOT_RETRIED)
             request.errback = VisitErrback(self._refresher, visit.token, request.errback, is_ours=visit.is_ours)
-            # The public way to wake the engine, which calls `enqueue_request` now, and soon `next_request`.
+            # engine.crawl() is the public way to wake the engine. It calls `enqueue_request` now; `next_request`
+            # follows soon.
             self._crawler.engine.crawl(request)
-        except Exception as error:  # of the spider's classes or data, of a handler of signals, of memory
+        except Exception as error:  # in the spider's classes or data, in a handler of signals, or out of memory
             logger.error("The request for %s cannot be made, so it waits: %s", visit.url, in_words(error))
             outcome = Outcome.ERROR
             if len(self._handed_over) > n_before:
@@ -474,13 +477,13 @@ class Scheduler(BaseScheduler):
         return False
 
     def _hand_over(self, request: Request) -> None:
-        # This request was announced when it was enqueued; announcing it twice would count it twice everywhere, so the
+        # engine.crawl() would announce this request a second time, and all statistics would count it twice. So the
         # engine is woken without engine.crawl().
         self._handed_over.append(request)
         wake(self._crawler)
 
     def _announced(self, request: Request) -> None:
-        """Notice the request of a callback that another component refuses before it reaches `enqueue_request`."""
+        """Note the end of a callback's request, in case another component refuses it before `enqueue_request`."""
         if self._refresher.book.get(request.meta.get(CALL_META)) is not None:
             call_later(0, self._end_unless_taken, request)
 

@@ -1,7 +1,8 @@
-"""Sending: the second gate. A slot decides which request goes; here it gets its turn to be written.
+"""The second gate: a slot decides which request goes out, and here the request waits for its turn to be sent.
 
-In between, names are looked up, robots.txt files are read, and other components act. Requests that these hold up and
-release together leave one by one. Waiting here counts neither as the host's latency nor towards DOWNLOAD_TIMEOUT.
+Between the slot and this gate, names are looked up, robots.txt files are read, and other components act. They may delay
+several requests and then release all of them together. Here the requests leave one by one. This wait is not part of the
+host's latency, nor of DOWNLOAD_TIMEOUT.
 """
 
 from __future__ import annotations
@@ -41,9 +42,9 @@ from crawlsched.scrapy_versions import (
 
 __all__ = ["LOOK_AGAIN", "PORTS", "DownloaderSlots", "Gate", "NotSent", "PacedHandlers", "PrivateAddress"]
 
-#: By scheme of what goes over the network, the port where a URL names none.
+#: The default port of each scheme that uses the network.
 PORTS = {"http": 80, "https": 443, "ftp": 21, "s3": 443}
-#: Seconds after which whatever waits looks again at the latest: for a busy host, the end of a crawl, another rate.
+#: Seconds between two checks of a waiting request: whether its host is busy, the crawl ends, or the rate has changed.
 LOOK_AGAIN = 0.5
 
 
@@ -65,9 +66,9 @@ class Gate:
     ends: Callable[[], bool]
 
     def __post_init__(self) -> None:
-        self._next = DeferredLock()  # whoever has it is next
+        self._next = DeferredLock()  # the request that has this lock is next
         self._of_host: dict[str, DeferredLock] = {}
-        self._passed_at: LocalCache[str, float] = LocalCache(10_000)  # by host, the newest
+        self._passed_at: LocalCache[str, float] = LocalCache(10_000)  # by host
 
     async def passes(self, host: str, distance: float) -> None:
         """Wait for a turn, and for the least distance (seconds) to the host's last request.
@@ -77,9 +78,9 @@ class Gate:
         is_first = not self._next.locked and host not in self._of_host
         free_at = max(self._free_at(host, distance), self.rate.pace.next_time(self.clock()))
         if is_first and not self._seconds_to(free_at):
-            self._sent(host)  # the usual case; locks cost more than all the rest
+            self._sent(host)  # the usual case, without locks, which cost time
         elif distance:
-            # A host's requests keep their order, and let others pass.
+            # The requests to a host wait in their order, while requests to other hosts pass.
             lock = self._of_host.setdefault(host, DeferredLock())
             async with _held(lock):
                 while seconds := self._seconds_to(self._free_at(host, distance)):
@@ -101,7 +102,8 @@ class Gate:
             self.rate.n_waiting -= 1
 
     def _sent(self, host: str) -> None:
-        # Also where no distance is kept: the first request is for a robots.txt, which may state one.
+        # The time is noted even if no distance is kept yet: the first request is for a robots.txt, which may state a
+        # Crawl-delay.
         now = self._passed_at[host] = self.clock()
         self.rate.pace.sent(now)
 
@@ -109,7 +111,7 @@ class Gate:
         return self._passed_at.get(host, -inf) + distance
 
     def _seconds_to(self, time: float) -> float:
-        """Return for how long to wait before another look; 0: the time has come."""
+        """Return the seconds to wait before the next check; 0: the time has come."""
         if self.ends():
             raise NotSent("The crawl ends before its turn has come.")
         return LOOK_AGAIN if self.is_shut() else min(max(time - self.clock(), 0.0), LOOK_AGAIN)
@@ -137,7 +139,7 @@ class PacedHandlers:
         configured = crawler.settings.getwithbase("DOWNLOAD_HANDLERS")
         paths = {scheme: path for scheme in PORTS if scheme != "s3" and (path := configured.get(scheme))}
         self._looked_up = {name for name, path in paths.items() if load_object(path).__module__.startswith("scrapy.")}
-        # Without a grant a request waits, since a request that is no page would be lost if it were given up.
+        # Without a grant of the rate a request waits. If it were given up, a request that is no page would be lost.
         self._gate = Gate(
             refresher.rate, refresher.clock, lambda: refresher.rate.rests or not refresher.may_send(), self._ends
         )
@@ -146,38 +148,38 @@ class PacedHandlers:
         return getattr(self._handlers, name)
 
     def download_request(self, request: Request, spider: Spider | None = None) -> Deferred[Response]:
-        """As `download_request_async`; Scrapy 2.13 asks so."""
+        """Do the same as `download_request_async`, for Scrapy 2.13."""
         return deferred_from_coro(self.download_request_async(request))
 
     async def download_request_async(self, request: Request) -> Response:
         """Give a request its turn, and hand it to the handler of its scheme."""
         url = urlparse_cached(request)
-        if url.scheme not in PORTS:  # nothing of it goes over the network
+        if url.scheme not in PORTS:  # the request does not use the network
             return await download_by(self._handlers, request, self._crawler)
         try:
             return await self._download(request)
         except Exception as error:
             if (visit := self._refresher.visits.get(request.meta.get("crawlsched_visit"))) is not None:
-                # An answer that a component has cut off is an answer, too.
+                # A host has answered, too, if a component has cut its answer off.
                 visit.unanswered = not was_cut_off_here(error)
             raise
 
     async def _download(self, request: Request) -> Response:
         await self._turn(request, await self.judged_host(request))
         self._refresher.rate.sent(self._clock())
-        # Twisted's own retries would go without a turn, while Scrapy's retries have one.
+        # Twisted's own retries would be sent without waiting for a turn. Scrapy's retries wait for their turn.
         switch_off_retries(self._handlers, urlparse_cached(request).scheme)
         return await download_by(self._handlers, request, self._crawler)
 
     async def judged_host(self, request: Request) -> str:
         """Wait for the address of the host to connect to, and refuse a private address that a site has named.
 
-        An unknown name is for the handler to report.
+        The handler reports an unknown name.
         """
         url = urlparse_cached(request)
         host, port, proxy = url.hostname or "", url.port or PORTS[url.scheme], request.meta.get("proxy")
         if proxy is not None:
-            self._refuse_private(request, [host])  # the proxy asks for the name
+            self._refuse_private(request, [host])  # the proxy looks the name up
             through = urlparse_cached(Request(proxy if "://" in proxy else f"http://{proxy}"))
             host, port = through.hostname or "", through.port or 80
         addresses = await _addresses_of(host, port) if url.scheme in self._looked_up else [host]
@@ -188,7 +190,7 @@ class PacedHandlers:
     def _refuse_private(self, request: Request, addresses: list[str]) -> None:
         if not request.meta.get("crawlsched_named_by_site"):
             return
-        if not addresses:  # and so none that could be judged
+        if not addresses:  # there is no address to judge
             raise CannotResolveHostError(f"Couldn't find the hostname of {request.url}, which a site has named.")
         for address in addresses:
             if is_private(address, self._allowed):
@@ -199,26 +201,26 @@ class PacedHandlers:
 
     async def _turn(self, request: Request, host: str) -> None:
         slot = download_slot(self._crawler, str(request.meta.get("download_slot")))
-        # Scrapy has kept this distance when it let the request go; waiting here must not shorten it.
+        # Scrapy has kept this distance between the host's requests. The wait for a turn must not shorten the distance.
         distance = 0.0 if slot is None else slot.least_delay
         hosts = self._refresher.hosts
         if hosts.crawl_delay:
             distance = max(distance, hosts.crawl_delay.get(hosts.number(host), 0.0))
         await self._gate.passes(host, distance)
-        # This is checked for each request: a process that was stopped for a while goes on with the request that it was
-        # sending.
+        # This is checked right before each request, since a process that was suspended goes on with the request that it
+        # was sending.
         if not self._refresher.may_send(request.meta.get("crawlsched_visit")):
             raise NotSent("Another process has its host by now.")
 
     def _ends(self) -> bool:
-        # Scrapy closes a spider when nothing is under way any more, and at a low rate a turn may be minutes away.
+        # Scrapy closes a spider only when no request is under way. At a low rate, a turn may be minutes away.
         return not self._crawler.engine.running or is_closing(self._crawler)
 
 
 async def _addresses_of(host: str, port: int) -> list[str]:
-    """Return the addresses of a host; none if it has none.
+    """Return the addresses of a host; an empty list if it has no address.
 
-    It asks the reactor's resolver. Its cache (Scrapy's ``DNSCACHE_ENABLED``) gives the connection the same addresses.
+    The reactor's resolver is asked. Its cache (Scrapy's ``DNSCACHE_ENABLED``) gives the connection the same addresses.
     """
     if not is_reactor_installed():
         try:
@@ -237,13 +239,13 @@ async def _addresses_of(host: str, port: int) -> list[str]:
         resolutionComplete=lambda: done.callback(None),
     )
     there.nameResolver.resolveHostName(receiver, host, 0)
-    if not done.called:  # a cached name is there at once
+    if not done.called:  # cached addresses are there at once
         await maybe_deferred_to_future(done)
     return [address.host for address in addresses]
 
 
 class DownloaderSlots:
-    """May this host be asked now? Scrapy's download slots, our count of visits and the hosts' own wishes decide."""
+    """Says when a host may be asked, by Scrapy's download slots, our count of visits and the host's own wishes."""
 
     def __init__(self, crawler: Crawler, refresher: Refresher) -> None:
         self._crawler = crawler
@@ -256,7 +258,7 @@ class DownloaderSlots:
     def free_at(self, host: int, now: float, own: bool = False) -> float:
         """Return the earliest time at which the host may be asked: `now` if it may be asked now.
 
-        `own` says that one of the open visits to the host is the asker itself (a redirect or retry).
+        `own` says that the request belongs to one of the open visits to the host (a redirect or retry).
         """
         free = self._hosts.free_at(host, now, has_begun=own)
         if free <= now:
@@ -272,7 +274,8 @@ class DownloaderSlots:
             return now + LOOK_AGAIN  # the end of a visit to it is announced at once
         if slot is None:
             return now
-        # A host that will be free before the next slot is asked at this one, and Scrapy keeps the rest of the delay.
+        # A host that will be free before the next slot is asked at the present slot. Scrapy waits for the rest of the
+        # delay.
         seconds_left = slot.seconds_left - max(LOOK_AGAIN, 1.0 / self._refresher.rate.slots.rate)
         if seconds_left > 0:
             return now + seconds_left

@@ -22,9 +22,9 @@ __all__ = ["DeliveryMiddleware", "token_of"]
 class DeliveryMiddleware:
     """Watch what a callback yields: when its delivery ends, and which delivery a request comes from.
 
-    It stands nearest to the engine, so it counts what really goes on, after every other spider middleware. The
-    extension counts what comes out of the pipelines, and the scheduler takes the requests. Scrapy 2.13 gives
-    each method the spider, which none needs.
+    It stands nearest to the engine, so it counts only output that all other spider middlewares have passed. The
+    extension counts the items that leave the pipelines, and the scheduler takes the requests. Scrapy 2.13 passes the
+    spider to each method; no method needs it.
     """
 
     def __init__(self, refresher: Refresher) -> None:
@@ -56,7 +56,7 @@ class DeliveryMiddleware:
     async def process_spider_output_async(
         self, response: Response, result: AsyncIterator[Any], spider: Spider | None = None
     ) -> AsyncIterator[Any]:
-        """As `process_spider_output`; Scrapy up to 2.15 cannot recover from errors if a middleware has only this."""
+        """Do the same as `process_spider_output`. Scrapy up to 2.15 needs both methods to recover from errors."""
         with self._noted_call(response) as token:
             async for output in result:
                 yield self._noted(output, token)
@@ -66,11 +66,12 @@ class DeliveryMiddleware:
         token = token_of(response)
         try:
             yield token
-        except CloseSpider:  # the spider's decision, and no failure
+        except CloseSpider:  # this is the spider's decision, not a failure
             self._book.called_back(token, self._clock())
             raise
         except BaseException:
-            # Also GeneratorExit, when the engine throws the rest of the output away at shutdown: not delivered.
+            # At shutdown the engine discards the rest of the output (GeneratorExit), so the page was not delivered,
+            # either.
             self._book.failed(token, self._clock())
             raise
         self._book.called_back(token, self._clock())
@@ -85,7 +86,7 @@ class DeliveryMiddleware:
     def process_spider_exception(
         self, response: Response, exception: Exception, spider: Spider | None = None
     ) -> list[Any] | None:
-        """Handle an exception by which a callback says that this is not its page, or that the crawl has to end."""
+        """Handle an exception that says that the response is not the callback's page, or that the crawl has to end."""
         if isinstance(exception, CloseSpider):  # of a callback that raised before it had yielded anything
             self._book.called_back(token_of(response), self._clock())
         if not isinstance(exception, NotThePage):
@@ -95,7 +96,7 @@ class DeliveryMiddleware:
 
 
 def token_of(response: Any) -> int:
-    """Return the visit that brought a response; -1: none, or no response."""
+    """Return the token of the visit that brought a response; -1 if there is no visit or no response."""
     request = response.request if isinstance(response, Response) else None
     token = None if request is None else request.meta.get("crawlsched_visit")
     return token if isinstance(token, int) else -1

@@ -1,4 +1,4 @@
-"""Subscribing: hubs that feeds name are asked for notices, once a day (WebSub, section 5)."""
+"""Subscribing: once a day, hubs that feeds name are asked to send notices (WebSub, section 5)."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class HubSubscriber:
     at_once: int = 10
 
     def look(self) -> None:
-        """Ask the hubs of feeds that are due, of some feeds at once."""
+        """Ask the hubs of some of the feeds that are due."""
         now, sources = self.refresher.clock(), self.refresher.collection.sources
         polled = [source for source in sources if source.kind in POLLED_KINDS]
         for source in [one for one in polled if Subscription.of(one.quality).is_due(now)][: self.at_once]:
-            # Whatever comes of it, the hub is asked again tomorrow.
+            # Whether this succeeds or fails, the hub is asked again tomorrow.
             subscription = Subscription.of(source.quality)._replace(asked_at=now)
             asked = sources.describe(source.source, quality=subscription.kept(source.quality))
             self.refresher.collection.unsaved.source(asked, now)
@@ -47,7 +47,7 @@ class HubSubscriber:
             deferred_from_coro(self._ask(source, subscription))
 
     async def _ask(self, source: Source, subscription: Subscription) -> None:
-        """Post the form; the hub shows its answer when it verifies."""
+        """Post the form; the hub answers later, with a request for verification."""
         receiver = self.refresher.settings.receiver
         assert receiver is not None
         assert receiver.url is not None
@@ -64,7 +64,7 @@ class HubSubscriber:
         try:
             response = await download(self.crawler.engine, request)
             answer = "" if response.status < 300 else f"it answered {response.status}"
-        except Exception as error:  # whatever a downloader raises
+        except Exception as error:  # a downloader may raise anything
             answer = str(error) or type(error).__name__
         if answer and self.refresher.is_open:
             logger.warning("The hub %s was asked for notices of %s in vain: %s", subscription.hub, source.url, answer)

@@ -1,4 +1,4 @@
-"""The page about a crawl: a process of its own, so that looking takes no slot; it ends with the crawl."""
+"""The process that serves the page about a crawl. It takes no slot from the crawl, and ends with it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ logger = logging.getLogger(__name__)
 class WebProcess:
     """``crawlsched web`` over the crawl's own database.
 
-    Nothing secret stands on its command line. It ends when its input closes; the system closes that however this
-    process ends.
+    Its command line contains no secrets. The process ends when its standard input closes. The system closes that input
+    when the crawl's process ends, even after a crash.
     """
 
     def __init__(self, settings: Settings, collection: str) -> None:
@@ -35,7 +35,7 @@ class WebProcess:
         self._process: subprocess.Popen[str] | None = None
 
     def start(self) -> None:
-        """Start it; the log says where the page is, or why there is none."""
+        """Start the process; the log says where the page is, or why there is no page."""
         try:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "crawlsched", "web", "--from-stdin"],
@@ -43,7 +43,7 @@ class WebProcess:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 text=True,
-                # Ctrl-C is for the crawl, which ends this process in its own time.
+                # Ctrl-C must reach the crawl only. The crawl ends this process later.
                 start_new_session=True,
             )
         except OSError as error:
@@ -61,7 +61,7 @@ class WebProcess:
         if process is None:
             return
         assert process.stdin is not None
-        with suppress(OSError):  # it has ended already
+        with suppress(OSError):  # the process has ended already
             process.stdin.close()
         try:
             process.wait(timeout=5.0)

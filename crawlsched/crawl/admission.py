@@ -1,4 +1,4 @@
-"""Pages and sources come in: a request names a new page, or brings news of a known one."""
+"""Admission of pages and sources: a request names a new page, or has news of a known page."""
 
 from __future__ import annotations
 
@@ -40,8 +40,9 @@ logger = logging.getLogger(__name__)
 class Admission:
     """How pages and sources come in.
 
-    `sharing` takes what belongs to other shards. Scrapy reads robots.txt with ROBOTSTXT_OBEY; otherwise `asks_robots`
-    is true. `not_data` counts, by callback, the requests that could not be written down.
+    `sharing` takes pages and sources that belong to other shards. `asks_robots` is true if Scrapy does not read
+    robots.txt files itself (ROBOTSTXT_OBEY). `not_data` counts, by callback, the requests that could not be written
+    down.
     """
 
     collection: Collection
@@ -71,7 +72,7 @@ class Admission:
         return result
 
     def take_over(self, kind: str, data: Mapping[str, Any], now: float) -> None:
-        """Take in what another process has found for this shard."""
+        """Take in a page or a source that another process has found for this shard."""
         if kind == PAGE:
             asked = PageRequest(from_data(data["page"]), data["again"])
             result = self.requested(asked, now)
@@ -94,14 +95,15 @@ class Admission:
         pages = self.collection.planner.pages
         marks = pages.marks.item(page)
         if page == asked.found_on and not asked.again and not marks & BY_START:
-            # A page that links to itself: Scrapy's filter knows it, and would have refused the request.
+            # The page links to itself. Scrapy's filter would have refused this request as a duplicate.
             return self._known(asked, now), page
-        # A site or an earlier run has named it: nobody has visited it, and this is the first request of this run.
+        # Whether the page was named by a site or an earlier run but never visited, and this run requests it for the
+        # first time.
         is_first = pages.state.item(page) == NEW and not marks & AWAITED
-        is_claimed = bool(marks & (BY_START | AWAITED))  # by another request of this run
+        is_claimed = bool(marks & (BY_START | AWAITED))  # another request of this run asks for the page
         again = asked.again or self._is_new_to_filter(page, marks, asked)
         goes_itself = again and not is_first and (is_claimed or not asked.is_start)
-        # For a page that nobody has visited, a run's first request counts, as Scrapy's filter lets it pass.
+        # If a page was never visited, the first request of a run counts, since Scrapy's filter would pass that request.
         stays = (goes_itself and is_claimed) or (pages.state.item(page) == NEW and not is_first)
         self._take_over(page, asked, now, stays=stays, is_news=not (is_first or goes_itself))
         if asked.is_start:
@@ -116,16 +118,16 @@ class Admission:
         return self._known(asked, now), page
 
     def _is_new_to_filter(self, page: int, marks: int, asked: PageRequest) -> bool:
-        """Whether Scrapy's filter, which looks at no start request, would let this one pass: the first for its page."""
+        """Whether Scrapy's filter would pass this request, as the first for its page that is no start request."""
         if not marks & BY_START or asked.is_start or page in self._passed:
             return False
         if asked.digest == self.collection.planner.pages.request_digest.item(page):
-            return False  # it would bring the same item once more
+            return False  # the request would bring the same item once more
         self._passed.add(page)
         return True
 
     def knows(self, asked: PageRequest) -> bool:
-        """Whether a request would bring neither a new page nor a visit; the owners of other shards judge theirs."""
+        """Whether a request would bring neither a new page nor a visit here; other processes judge their own pages."""
         return not self._is_here(asked.page.host) or (not asked.again and self._page_of(asked) >= 0)
 
     def _is_here(self, host: str) -> bool:
@@ -155,7 +157,7 @@ class Admission:
         return AdmissionResult.NEW, page
 
     def _take_over(self, page: int, asked: PageRequest, now: float, *, stays: bool, is_news: bool) -> None:
-        """Give a page the template of its newest request; other data in it are news of the page.
+        """Give a page the template of its newest request; changed data in the template count as news of the page.
 
         A request that is itself sent brings its data to the callback. So these data are no news at the next visit.
         """
@@ -172,7 +174,7 @@ class Admission:
             self.weigh([page], [self._worth(asked.page)], now, stated=is_stated)
 
     def may_write(self, template: RequestTemplate) -> None:
-        """A request is to be kept: raise ValueError if it carries what may not be written down."""
+        """Raise ValueError if a request carries data that may not be written down."""
         if not has_credentials(template.data):
             return
         if not self._settings.keep_credentials:
@@ -180,13 +182,13 @@ class Admission:
         if not self._said_credentials:
             self._said_credentials = True
             logger.info(
-                "Requests of this spider carry cookies or Authorization headers, which stand in the database, as their "
-                "pages could not be visited again without; CRAWLSCHED_KEEP_CREDENTIALS = False leaves such pages to "
-                "plain Scrapy (this is said once)."
+                "Requests of this spider carry cookies or Authorization headers. They are stored, since "
+                "the pages could not be visited again without them. CRAWLSCHED_KEEP_CREDENTIALS = False leaves such "
+                "pages to plain Scrapy (this is logged once)."
             )
 
     def refuse(self, url: str, callback: str, fault: str, now: float) -> None:
-        """A request holds what cannot be written down, so its page is not kept; logged once for each callback."""
+        """Count a request whose data cannot be written down; its page is not kept. Logged once for each callback."""
         self.not_data[callback] = self.not_data.get(callback, 0) + 1
         if self.not_data[callback] == 1:
             logger.warning(
@@ -213,7 +215,7 @@ class Admission:
         return self.importance(page.url, {**meta_of(page.template), "depth": page.depth}, page.importance)
 
     def weigh(self, pages: Sequence[int], importance: Sequence[float], now: float, *, stated: bool = True) -> int:
-        """Set the importance of distinct pages at once; return how many changed."""
+        """Set the importance of several distinct pages; return how many changed."""
         rows, weights = np.array(pages, np.intp), np.array(importance, np.float64)
         collection, planner = self.collection, self.collection.planner
         if stated:
@@ -233,10 +235,10 @@ class Admission:
         add_work: Callable[[Iterator[None]], None],
         then: Callable[[], None],
     ) -> None:
-        """Ask CRAWLSCHED_IMPORTANCE about all stored pages without a stated importance, apply the rules, do `then`.
+        """Ask CRAWLSCHED_IMPORTANCE about all stored pages without a stated importance, apply the rules, call `then`.
 
-        It runs at each start, since nobody can see whether the function has changed. Pages are read beside the crawling
-        thread and weighed in slices between the slots; those whose weight stays are not touched.
+        It runs at each start, since the function may have changed. Another thread reads the pages. The crawling thread
+        weighs them in slices between the slots. Pages whose importance stays the same are not touched.
         """
         collection, rules = self.collection, self.collection.rules
         if self._settings.importance is None and not rules:
@@ -286,7 +288,7 @@ class Admission:
         return numbers
 
     def named(self, pages: Sequence[FoundPage], now: float) -> dict[str, int]:
-        """Take in pages by name, with the importance of some; count the ``new``, ``weighed`` and ``forgotten`` ones."""
+        """Take in pages, some with a stated importance; return how many were ``new``, ``weighed`` and ``forgotten``."""
         by_name = {page.request_fingerprint: page for page in pages}
         known = {name: number for name in by_name if (number := self.collection.index.page(name)) >= 0}
         given = {number: by_name[name].importance for name, number in known.items()}
@@ -303,7 +305,7 @@ class Admission:
         }
 
     def is_elsewhere(self, found: FoundPage, found_on: str, now: float) -> bool:
-        """Hand a page that was found on a host over if its shard is not here; return whether it was."""
+        """If the shard of a found page is not here, hand the page over; return whether it was handed over."""
         if self.sharing is None or self._is_here(found.host):
             return False
         self._send(found.host, FOUND, to_data(found), found_on, now)
@@ -340,7 +342,7 @@ class Admission:
         return self.collection.sources[number]
 
     def leave_source(self, kind: str, url: str, now: float) -> None:
-        """Nobody names a source any more: it and those that it lists are left until somebody names it again."""
+        """Stop polling a source that nobody names any more, and the sources that it lists, until it is named again."""
         number = self.collection.sources.number(kind, url)
         if number is not None:
             for source in self.collection.sources.leave(number):
@@ -348,7 +350,7 @@ class Admission:
 
 
 def checked(importance: float, url: str) -> float:
-    """Return an importance as a number; if it is none, return 1 and log that."""
+    """Return an importance as a number; if it is not valid, log that and return 1."""
     try:
         number = float(importance)
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""A collection in memory: its pages and their planner, with the store that they come from and go to."""
+"""A collection in memory: its pages and their planner, with the store from which they are read and to which they go."""
 
 from __future__ import annotations
 
@@ -41,20 +41,24 @@ __all__ = ["FLUSH_INTERVAL", "Collection", "FactsCache", "FoundPage"]
 logger = logging.getLogger(__name__)
 
 
-# Dispatching stops while a change has waited this long for the store; the slot clock pays back up to a second.
+# No request is sent while a change has waited longer than this for the store (seconds). The slot clock makes up for at
+# most one second of lost slots.
 _LONGEST_UNSAVED = 2.0
-#: Seconds between two writes; a crash forgets at most this and 0.2 s of what happened.
+#: Seconds between two writes. A crash loses at most the changes of this time and 0.2 s more.
 FLUSH_INTERVAL = 0.3
-# Seconds between two readings ahead, each of the facts of pages that are likely to be picked in twice this time.
+# Facts of pages are read ahead once in this time (seconds), for the pages that are likely to be picked in twice this
+# time.
 _READ_AHEAD = 0.7
-# This number of pages is read together if one was not foreseen; reading ahead takes more than this number.
+# If a page was not read ahead, this number of likely pages is read together with it. Reading ahead always asks for more
+# pages.
 _READ_TOGETHER = 32
-# Seconds for what is left to write at the end; work in the other thread, and each answer of the database, have a third.
+# Seconds for the last writes at the end. Work in the other thread has a third of this time, and so has each answer of
+# the database.
 _LAST_WRITES = 15.0
 _READING = "reading what the next visits need"
 
 
-# What visits teach of a page's content, beside its traces.
+# Names of the facts that visits learn from a page's content, without its traces.
 _OF_CONTENT = ("fingerprint", "pending_fingerprint", "recipe", "etag", "last_modified", "moved_to")
 
 
@@ -68,15 +72,15 @@ class FoundPage(NamedTuple):
     url: str
     request_fingerprint: bytes
     host: str
-    importance: float | None = None  # as somebody has stated it
+    importance: float | None = None  # the stated importance
     template: RequestTemplate | None = None
     depth: int = 0
 
 
 class Collection:
-    """Opens a collection, keeps it, writes it down.
+    """Keeps a collection in memory, from its opening to the last write.
 
-    What is known in memory is changed by the crawling thread only. `rng` chooses which visits put validators on trial.
+    Only the crawling thread changes the data in memory. `rng` chooses which visits put validators on trial.
     """
 
     def __init__(
@@ -106,22 +110,22 @@ class Collection:
         self.validators = ValidatorTrials(rng, 0.0) if is_sure else ValidatorTrials(rng)
         self.wrong_pages = WrongPages(rng, enabled="wrong_page" in settings.withhold)
         self.withheld = Withheld(settings.withhold)
-        #: Pages that this run's requests have made, and whose requests have not ended.
+        #: The number of pages that requests of this run have added, and whose requests have not ended.
         self.n_awaited = 0
-        #: By host, where most of its pages fail: since when, and how they fail.
+        #: For each host most of whose pages fail: since when and how they fail.
         self.failing_hosts: dict[int, dict[str, Any]] = {}
         self.lease: Lease
-        #: What acts between the last write and the end of the lease.
+        #: Functions that are called between the last write and the end of the lease.
         self.before_release: list[Callable[[], object]] = []
         self.count = count
         self.request_fingerprint = request_fingerprint
         self.spider = spider
         self.fingerprinter = fingerprinter
         self._read_ahead_at = -np.inf
-        # A page's turn has come, but the store could not be asked for the parts of its request.
+        # A page whose turn has come, but whose facts could not be read from the store yet.
         self._unread: int | None = None
         self._n_written = 0
-        #: What was left unwritten of shards that another process has now.
+        #: Batches of shards that another process has now; they were never written.
         self.left_out: deque[Batch] = deque()
 
     # -- opening and closing
@@ -136,7 +140,7 @@ class Collection:
         return self.shards.only.store
 
     def close(self, now: float) -> None:
-        """Write everything down and give the lease back; in half a minute at most, whatever the database does."""
+        """Write everything down and give the lease back, within half a minute even if the database does not answer."""
         self.store.database.answer_within = _LAST_WRITES / 3
         try:
             self.write_last(now)
@@ -149,7 +153,7 @@ class Collection:
             self.store.close()
 
     def write_last(self, now: float) -> None:
-        """Write down what is left, and nothing more after that."""
+        """Make the last write; nothing is written after that."""
         self.aside.close(_LAST_WRITES / 3)
         self.flush(now)
         writer = self.write_behind
@@ -163,7 +167,7 @@ class Collection:
     # -- pages
 
     def add_pages(self, found: Sequence[FoundPage], now: float, worth: Sequence[float] | None = None) -> list[int]:
-        """Take pages in, all at once, and return them. `worth` has the importance of each; None: 1 each."""
+        """Take in several pages, and return their row numbers. `worth` has the importance of each (None: 1)."""
         hosts = np.array([self.hosts.number(page.host) for page in found], np.intp)
         importance = np.ones(len(found)) if worth is None else np.array(worth)
         parts = np.array([part_number(page.url) for page in found], np.intp)
@@ -203,7 +207,7 @@ class Collection:
         return numbers
 
     def kept_out(self, found: Sequence[FoundPage], now: float) -> list[str | None]:
-        """Return for each page why it is not taken in, a key of `REASONS`; None: it is taken in, and counted."""
+        """Return for each page a key of `REASONS` that keeps it out; None: the page is taken in, and counted."""
         reasons: list[str | None] = []
         for page in found:
             shard = self.shards.of_name(page.host)
@@ -222,8 +226,8 @@ class Collection:
         """Return what is needed to make a page's request and to judge its response."""
         facts = self.facts.get(page)
         if facts is None:
-            # Reading ahead did not foresee this page. The likely next ones come with it: a row takes a tenth of a
-            # statement's time.
+            # This page was not read ahead. The pages that are likely to follow are read with it, since a row takes a
+            # tenth of a statement's time.
             likely = self.planner.peek(self.planner.now, _READ_TOGETHER).tolist()
             self.facts.add(self._reading([page, *(other for other in likely if other not in self.facts)])())
             facts = self.facts.get(page)
@@ -247,11 +251,11 @@ class Collection:
 
     @property
     def is_readable(self) -> bool:
-        """Whether the store may be asked by the crawling thread: it answered the last time."""
+        """Whether the crawling thread may read from the store, since the store answered the last time."""
         return self._unread is None and self.write_behind.failure is None
 
     def wait_to_read(self, page: int) -> None:
-        """Dispatch nothing before the other thread has read what the request of this page is made of."""
+        """Send no request until the other thread has read the facts of this page."""
         self._unread = page
 
     def _read_again(self, facts: Sequence[PageFacts | None]) -> None:
@@ -259,7 +263,7 @@ class Collection:
         self.facts.add(facts)
 
     def put_facts(self, facts: PageFacts, now: float) -> None:
-        """Take over what a visit taught about a page's content."""
+        """Keep the facts that a visit has found about a page's content."""
         known = self.facts.get(facts.page)
         if known == facts:
             return
@@ -270,7 +274,7 @@ class Collection:
             batch.traces[number] = {name: getattr(facts, name) for name in TRACE_COLUMNS}
 
     def put_template(self, page: int, template: RequestTemplate | None, digest: int, now: float) -> None:
-        """Visit a page by another request from now on."""
+        """From now on, visit a page with another request."""
         name, data = (None, None) if template is None else (template.digest, template.data)
         self.facts.put(self.facts_of(page)._replace(template=name, template_data=data), self.unsaved.number)
         self.planner.pages.request_digest[page] = digest
@@ -282,7 +286,7 @@ class Collection:
         self.unsaved.page(page, now)
 
     def put_url(self, page: int, url: str, now: float) -> None:
-        """Ask for a page by another URL from now on, which differs in ignored parameters only."""
+        """From now on, ask for a page by another URL; the two URLs differ only in ignored parameters."""
         known = self.facts.get(page)
         if known is None or known.url != url:
             self.unsaved.content(page, now, url=url, url_digest=url_digest(url))
@@ -294,7 +298,7 @@ class Collection:
         self.set_marks(page, self.planner.pages.marks.item(page) | marks, now)
 
     def set_marks(self, page: int, marks: int, now: float) -> None:
-        """Give a page other marks; those that outlive the run are written down."""
+        """Replace a page's marks; marks that outlive the run are written down."""
         before = self.planner.pages.marks.item(page)
         if before != marks:
             self.planner.pages.marks[page] = marks
@@ -323,7 +327,7 @@ class Collection:
             self.aside.run(_READING, self._reading([self._unread]), self._read_again)
             return
         if now - self._read_ahead_at < _READ_AHEAD or len(self.facts) >= self.planner.pages.n:
-            return  # this choice takes longer than the rest of a flush, so it is rare; or all facts are here
+            return  # choosing pages is slow, so it is rare; or all facts are here
         self._read_ahead_at = now
         pages = [page for page in self.planner.peek(now, wanted).tolist() if page not in self.facts]
         if pages:
@@ -350,7 +354,7 @@ class Collection:
     # -- writing down
 
     def flush(self, now: float) -> None:
-        """Hand what is not yet written to the writing thread."""
+        """Hand all unwritten changes to the writing thread."""
         for host in self.withheld.take_unwritten():
             self.save_host(self.hosts.number(host), now)
         self.facts.written(self.n_written)
@@ -358,7 +362,7 @@ class Collection:
 
     @property
     def n_written(self) -> int:
-        """How many batches are known to be written; the one being collected (`unsaved`) does not count."""
+        """The number of batches that are known to be written; the batch being collected (`unsaved`) does not count."""
         if not self.write_behind.in_flight:
             self._n_written = self.unsaved.number - 1
         return self._n_written
@@ -368,8 +372,8 @@ class Collection:
         return self._unread is not None or self.unsaved_for(now) > _LONGEST_UNSAVED + FLUSH_INTERVAL
 
     def unsaved_for(self, now: float) -> float:
-        """For how many seconds the oldest unwritten change has waited; 0: all is written."""
-        # Changes that are not handed over count, too: a crawl that cannot hand over learns nothing that stays.
+        """Return for how many seconds the oldest unwritten change has waited; 0 if all changes are written."""
+        # Changes that were not handed to the writing thread count, too: without a hand-over, nothing is stored.
         waiting = self.unsaved.since, self.write_behind.oldest_unsaved_at
         return max((now - since for since in waiting if since is not None), default=0.0)
 
@@ -407,12 +411,12 @@ class FactsCache:
         return self._stored.get(page) if newer is None else newer[0]
 
     def put(self, facts: PageFacts, batch: int) -> None:
-        """Keep facts which are newer than the store, until that batch is written."""
+        """Keep facts that are newer than the store's, until this batch is written."""
         self._stored.pop(facts.page, None)
         self._unsaved[facts.page] = facts, batch
 
     def add(self, facts: Iterable[PageFacts | None]) -> None:
-        """Keep facts as the store has them; what is here already is newer or the same."""
+        """Keep facts that were read from the store, unless the page has facts here, which are the same or newer."""
         self._stored.update((fact.page, fact) for fact in facts if fact is not None and fact.page not in self)
 
     def discard(self, page: int) -> None:

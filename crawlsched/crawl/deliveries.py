@@ -1,4 +1,4 @@
-"""Deliveries: what a page's visits owe the spider, what is on its way through it, and how that ends."""
+"""Deliveries: which pages the spider is to get, which are on their way through it, and how a delivery ends."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ __all__ = ["Delivery", "DeliveryBook"]
 class Delivery:
     """A response on its way through the spider."""
 
-    page: int  # -1: of a request that is no page, which a callback has yielded
+    page: int  # -1 for a callback's request that is no page
     started_at: float
     # The page's state before the visit (columns as `Planner.columns` gives them), and the number under which the visit
     # is kept.
     facts_before: PageFacts | None = None
     columns_before: dict[str, Any] = field(default_factory=dict)
     observation: int | None = None
-    digest: bytes | None = None  # of the content that is delivered; None where it was delivered before
-    owed: int = 0  # the marks that asked for it
+    digest: bytes | None = None  # of the delivered content; None if the content was delivered before
+    owed: int = 0  # the marks that asked for this delivery
     returned: bool = False  # whether the callback has ended
     n_open: int = 0  # how many of its outputs have not ended
     has_untracked: bool = False  # whether its callback yielded requests that are no pages
 
 
 class DeliveryBook:
-    """What the spider is to get, what is on its way through it, and what it has got.
+    """Keeps account of the pages that the spider is to get, is getting, and has got.
 
     A page's new fingerprint is written as delivered only when its delivery is complete: the callback has ended without
     an exception, and all that it yielded has ended, too. An item ends when it is scraped or dropped, a request when
@@ -48,7 +48,7 @@ class DeliveryBook:
     def __init__(self, collection: Collection, now: float, one_pass: OnePass | None) -> None:
         self._open: dict[int, Delivery] = {}
         self._of_page: dict[int, list[Delivery]] = {}
-        self._started: set[int] = set()  # to which start requests of this run have led
+        self._started: set[int] = set()  # pages to which start requests of this run have led
         self.failing: dict[str, int] = {}
         self.ended_pages: list[int] = []
         self._collection = collection
@@ -64,21 +64,21 @@ class DeliveryBook:
 
     @property
     def _marks(self) -> Any:
-        return self._collection.planner.pages.marks  # another array whenever there are more pages
+        return self._collection.planner.pages.marks  # the array is replaced when pages are added
 
     # -- what is owed
 
     def ask(self, page: int, marks: int, now: float) -> None:
         """A page is to be delivered at its next visit."""
         for delivery in self._of_page.get(page, ()):
-            delivery.owed &= ~marks  # its end does not settle what is asked for after its beginning
+            delivery.owed &= ~marks  # what is asked for during this delivery stays due
         known = self._marks.item(page)
         self._collection.set_marks(page, (known | marks) & ~TRIED, now)
         if known & TRIED and self._one_pass is not None:
             self._one_pass.released(page, now)
 
     def moved(self, old: int, new: int, now: float) -> None:
-        """An old address redirects to a page, which delivers what the old one owed; for start() once a run."""
+        """Move the deliveries due for an old address to the page to which it redirects; for start() once a run."""
         marks = self._marks.item(old)
         owed = marks & OWED
         if new in self._started:
@@ -90,15 +90,15 @@ class DeliveryBook:
             self.ask(new, owed, now)
 
     def owed(self, page: int) -> int:
-        """Return the marks that ask for a delivery at a visit now; 0: it is delivered only if it is new."""
+        """Return the marks that ask for a delivery at a visit now; 0: the content is delivered only if it is new."""
         marks = self._marks.item(page)
         owed: int = marks & OWED
         if marks & UNTRACKED and self._collection.planner.pages.crawled_at.item(page) < self._began_at:
-            owed |= UNTRACKED  # in each run Scrapy's filter lets the requests behind it pass once more
+            owed |= UNTRACKED  # in each run, Scrapy's filter passes the callback's requests once more
         return owed
 
     def wants_content(self, page: int) -> bool:
-        """Whether a visit needs the content even if it is unchanged: after a 304 there is nothing for a callback."""
+        """Whether a visit needs the content even if it is unchanged, since a 304 has nothing for a callback."""
         return self._circumstances.delivers_unchanged or bool(self.owed(page))
 
     def circumstances(self, page: int) -> Circumstances:
@@ -115,7 +115,7 @@ class DeliveryBook:
 
     @property
     def n_untracked(self) -> int:
-        """How many requests that are no pages are under way."""
+        """The number of requests under way that are no pages."""
         return len(self._open) - sum(map(len, self._of_page.values()))
 
     def get(self, token: object) -> Delivery | None:
@@ -137,13 +137,13 @@ class DeliveryBook:
         self._of_page.setdefault(delivery.page, []).append(delivery)
 
     def untracked_sent(self, token: int, now: float) -> None:
-        """A request that is no page goes out; its own callback and items end it."""
+        """A request that is no page goes out; it ends with its own callback and items."""
         self._open[token] = Delivery(-1, now)
 
     # -- what a callback yields
 
     def yielded(self, token: int) -> None:
-        """The callback has yielded something that has an end."""
+        """The callback has yielded an item or a request."""
         if (delivery := self._open.get(token)) is not None:
             delivery.n_open += 1
 
@@ -154,7 +154,7 @@ class DeliveryBook:
             self._end_if_complete(token, delivery, now)
 
     def output_ended(self, token: object, now: float) -> None:
-        """Something that the callback yielded has ended."""
+        """An item or a request that the callback yielded has ended."""
         if isinstance(token, int) and (delivery := self._open.get(token)) is not None:
             delivery.n_open -= 1
             self._end_if_complete(token, delivery, now)
@@ -192,7 +192,7 @@ class DeliveryBook:
         return list(self._of_page)
 
     def leave(self, is_meant: Callable[[int], bool]) -> None:
-        """Forget the deliveries of pages that are another process's from now on."""
+        """Forget the deliveries of pages that belong to another process from now on."""
         for token in [token for token, d in self._open.items() if d.page >= 0 and is_meant(d.page)]:
             self._taken_out(token)
 
@@ -203,7 +203,7 @@ class DeliveryBook:
                 self._delivered(delivery, now)
 
     def _taken_out(self, token: object) -> Delivery | None:
-        """End a delivery without a count; return it."""
+        """Remove an open delivery without counting it; return it."""
         delivery = self._open.pop(token, None) if isinstance(token, int) else None
         if delivery is not None and delivery.page >= 0:
             self.ended_pages.append(delivery.page)
@@ -223,7 +223,7 @@ class DeliveryBook:
         if delivery.digest is not None and delivery.digest != facts.fingerprint:
             kind = "new" if facts.fingerprint is None else "changed"
             self._collection.unsaved.feed(page, now, kind, delivery.observation)
-        # A change seen since then belongs to another delivery.
+        # A change that was seen after this delivery began belongs to another delivery.
         if facts.pending_fingerprint is not None and facts.pending_fingerprint == delivery.digest:
             self._collection.put_facts(facts._replace(fingerprint=delivery.digest, pending_fingerprint=None), now)
         marks = with_failures(self._marks.item(page), 0) & ~(delivery.owed & OWED | UNTRACKED)
@@ -233,14 +233,14 @@ class DeliveryBook:
         self._count("crawlsched/delivered")
 
     def not_the_page(self, token: object, url: str, now: float) -> None:
-        """The callback says that a response is not the page: nothing of it counts."""
+        """The callback says that a response is not the page, so the response does not count."""
         self._count("crawlsched/not_the_page")
         self._collection.withheld.note(host_of(url), "not_the_page", url, now)
         delivery = self._taken_out(token)
         if delivery is None or delivery.page < 0 or not self._collection.knows(delivery.page):
             return
         page = delivery.page
-        # Requests may have changed its template since: that stays.
+        # Requests may have changed the page's template meanwhile; the new template stays.
         kept = self._collection.facts_of(page)
         assert delivery.facts_before is not None
         facts = delivery.facts_before._replace(template=kept.template, template_data=kept.template_data)
@@ -252,7 +252,7 @@ class DeliveryBook:
         self._collection.unsaved.page(page, now)
 
     def look_at_ended(self) -> None:
-        """Look which new pages of this run have been visited and delivered."""
+        """Find out which new pages of this run have been visited and delivered."""
         still = []
         for page in self.ended_pages:
             if not self._marks.item(page) & AWAITED:

@@ -1,4 +1,4 @@
-"""A slot ticks: which visit begins, with which validators, and how its response will be read."""
+"""Dispatch: which visit begins at a slot, with which validators, and how its response will be read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from crawlsched.store import PageFacts, Source, host_of
 
 __all__ = ["Dispatcher"]
 
-# A slot tries at most this number of pages that cannot be sent for, or are refused.
+# A slot tries at most this number of pages whose requests cannot be made or are refused.
 _TRIES = 20
 
 
@@ -43,11 +43,11 @@ class Dispatcher:
         self._pick = self._planner.pick if self.one_pass is None else self.one_pass.pick
 
     def warm_up(self) -> None:
-        """Read an empty page: the first reading takes ten times as long as the next, since it loads modules."""
+        """Read an empty page, since the first reading loads modules and takes ten times as long as the next."""
         read_content(Body(b"<p>", "text/html", None, ""), self._recipes.of(""))
 
     def next_pages(self, now: float, host_free_at: Callable[[int, float], float]) -> Iterator[tuple[Visit, PageFacts]]:
-        """Begin visits of the pages worth most whose hosts may be asked now; each is chosen when it is asked for."""
+        """Yield visits of the most valuable pages whose hosts may be asked now; each begins when it is asked for."""
         for _ in range(_TRIES):
             if (pick := self._pick(now, host_free_at)) is None:
                 return
@@ -55,9 +55,9 @@ class Dispatcher:
                 yield begun
 
     def next_start(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, PageFacts] | None:
-        """Return the page of the next start request that goes before all others, and begin its visit."""
+        """Begin the visit of the next page in line among the first start requests, and return it."""
         line, planner = self.starts.line, self._planner
-        planner.frontier.advance(now)  # no page is picked meanwhile, and second fetches ask how many are new
+        planner.frontier.advance(now)  # as `pick` does, which waits; probes need the number of new pages
         for _ in range(len(line)):
             page = line.popleft()
             if not self.collection.knows(page) or planner.in_flight(page):
@@ -88,7 +88,7 @@ class Dispatcher:
         return visit, facts
 
     def _facts_to_send(self, page: int, now: float, reason: str) -> PageFacts | None:
-        """Return the facts for a page's request; None if no request goes, as while another thread reads the store."""
+        """Return the facts for a page's request; None if no request can go, as while another thread reads them."""
         try:
             if self.collection.is_readable or page in self.collection.facts:
                 facts = self.collection.facts_of(page)
@@ -106,7 +106,7 @@ class Dispatcher:
         return None
 
     def _has_credentials(self, facts: PageFacts, now: float) -> bool:
-        """Whether a page's request has all that it needs, and was not struck out of the database."""
+        """Whether no credentials of a page's request were struck out of the database."""
         if not facts.template_data or LEFT_OUT not in facts.template_data:
             return True
         self._planner.release(facts.page, now)
@@ -136,7 +136,7 @@ class Dispatcher:
         return visit, source
 
     def next_probe(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, PageFacts] | None:
-        """Return the longest waiting fetch that is needed to judge a visit, and begin it."""
+        """Begin the oldest second fetch that may go out now, and return it."""
         while (probe := self.probes.next_due(now, lambda host: host_free_at(host, now) <= now)) is not None:
             if not self.collection.knows(probe.page):  # forgotten meanwhile
                 continue
@@ -159,8 +159,8 @@ class Dispatcher:
             return source.etag, source.last_modified
         facts = self.collection.facts_of(visit.page)
         recipe = self._recipes.of(facts.url, meant_for(facts.template_data))
-        # An undelivered change and the second fetch of a probe must come back as content, and so must a page that has
-        # another recipe now.
+        # The response must have content for an undelivered change, for a second fetch, and for a page that has another
+        # recipe now.
         if facts.pending_fingerprint is not None or facts.fingerprint is None or visit.probe is not None:
             return None, None
         if self.book.wants_content(visit.page) or not is_current(facts.recipe, recipe):
@@ -168,12 +168,12 @@ class Dispatcher:
         return self.collection.validators.to_send(visit.host, facts.etag, facts.last_modified)
 
     def is_asked_for(self, visit: Visit) -> bool:
-        """Whether this visit is one that the spider itself asked for in this run, not a later one of the same page."""
+        """Whether the spider itself asked for this visit in this run; False for later visits of the page."""
         pages = self._planner.pages
         return pages.crawled_at.item(visit.page) == -inf or bool(pages.marks.item(visit.page) & START)
 
     def reading(self, visit: Visit, body: Body, meant: object) -> tuple[Callable[[], Content], bool]:
-        """Return a function that reads a response, changing nothing, and whether it is quick enough for this thread."""
+        """Return a function that only reads a response, and whether it is quick enough for this thread."""
         recipe = self._recipes.of(body.url, meant)
         most = MOST_TEXT_BYTES
         if body.encoding is not None and len(body.body) > most and recipe.method != "raw_bytes":
@@ -185,7 +185,7 @@ class Dispatcher:
         address = None
         if visit.probe is not None and visit.probe.impossible_url is not None:
             address = body.url
-            # With the URL of the page that may have been replaced, so that the two can be compared.
+            # It is read under the URL of the page that may have been replaced, so that both contents can be compared.
             body, recipe = body._replace(url=visit.probe.first.url), self._recipes.of(visit.probe.first.url, meant)
             before, given = None, b""
         text_bytes = self.collection.settings.kept_text_bytes

@@ -1,4 +1,4 @@
-"""Hosts most of whose pages fail: the log names beginning and end; when one page is back, others are asked for."""
+"""Hosts most of whose pages fail: the log says when that begins and ends; after a success, other pages are tried."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ __all__ = ["FailingHosts"]
 
 logger = logging.getLogger(__name__)
 
-# Fewer pages that fail say nothing about their host.
+# A host fails only if at least this number of its pages fail.
 _LEAST = 3
-# Each page that is back lets this number of others of its host go, so that few go if it was the only one.
+# For each page that answers again, this number of other failing pages of its host are tried.
 _ASKED_WITH_IT = 8
-# Rows that a step of a millisecond looks at. Looks are at least one second apart for each step, so they cost little.
+# A step checks this number of rows, which takes a millisecond. Checks of n steps are at least n seconds apart.
 _AT_ONCE = 2**15
 
 
 class FailingHosts:
-    """Look now and then, if pages failed or came back, which hosts fail.
+    """Find out from time to time which hosts fail, if pages have failed or answered again.
 
-    A host fails once it rests for its errors, or once more than half of its pages fail. It fails until at most a third
-    of them do.
+    A host begins to fail when it rests for its errors, or when more than half of its pages fail. It fails until at most
+    a third of its pages fail.
     """
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
-        self.have_news = True  # whether pages have failed or come back since the last look
-        self.answers: dict[int, str] = {}  # by host, how a page of it failed last
+        self.have_news = True  # whether pages have failed or answered again since the last look
+        self.answers: dict[int, str] = {}  # by host, how one of its pages failed last
         self.states = dict.fromkeys(STATE_NAMES[1:], 0)  # how many pages were in each state at the last look
         self._returned: Counter[int] = Counter()
         self._next_look = 0.0
 
     def returned(self, host: int) -> None:
-        """A page of a host is back."""
+        """A page of a host answers again."""
         self.have_news = True
         self._returned[host] += 1
 
@@ -54,14 +54,14 @@ class FailingHosts:
         states = np.zeros(len(STATE_NAMES), int)
         self.have_news, self._returned = False, Counter()
         self._next_look = now + pages.n / _AT_ONCE
-        # By state and host, the pages that had a copy and are live or fail; and which hosts have any page.
+        # The number of pages with a copy, by state (live or failing) and host. `exist` says which hosts have pages.
         counts = np.zeros((len(STATE_NAMES), len(self._collection.hosts)), np.int32)
         exist = np.zeros(counts.shape[1], np.bool_)
         wait: dict[int, list[int]] = {host: [] for host in returned}
         for start in range(0, pages.n, _AT_ONCE):
             rows = np.arange(start, min(start + _AT_ONCE, pages.n))
             fail, hosts = pages.failing(rows), pages.host[rows]
-            inside = hosts < exist.size  # others are new since
+            inside = hosts < exist.size  # other hosts are newer than this look
             exist[hosts[inside & (pages.state[rows] > 0)]] = True
             states += np.bincount(pages.state[rows], minlength=states.size)
             some = inside & (fail | (pages.state[rows] == LIVE))
@@ -97,8 +97,8 @@ class FailingHosts:
         if known is None:
             n_pages = sum(states.values())
             logger.warning(
-                "%s fails (%s): %d of its %d pages by now. It is asked ever more rarely until one of them is back; "
-                "`crawlsched status` says how it stands.",
+                "%s fails (%s): %d of its %d pages fail now. It is asked ever more rarely until one of them answers; "
+                "`crawlsched status` shows its state.",
                 self._collection.hosts.names[host],
                 found["answer"],
                 n_pages - states.get("live", 0),
@@ -109,7 +109,7 @@ class FailingHosts:
         known = self._collection.failing_hosts.pop(host)
         self._collection.save_host(host, now)
         logger.info(
-            "%s answers again, after %.3g minutes: %d of its %d pages fail still.",
+            "%s answers again, after %.3g minutes: %d of its %d pages still fail.",
             self._collection.hosts.names[host],
             (now - known["since"]) / 60.0,
             n_failing,

@@ -1,4 +1,4 @@
-"""Figures for operators: a sample a minute, gathered between the slots and written in the other thread."""
+"""Figures for operators: once a minute, a sample is taken between the slots and written in the other thread."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from crawlsched.store.records import put_sample
 
 __all__ = ["Figures"]
 
-# Pages whose freshness is computed in one step, which takes a millisecond at most.
+# A step computes the freshness of this number of pages, which takes a millisecond at most.
 _AT_ONCE = 250
 
 # What is counted in Scrapy's statistics, by the names of `store.models.FIGURES`.
@@ -41,7 +41,7 @@ class Figures:
         self._offset = 0
 
     def sample(self) -> None:
-        """Take a sample, in moments that the slots leave."""
+        """Take a sample, between the slots."""
         self._refresher.long_work.add(self._sampling())
 
     def _counted(self) -> dict[str, float]:
@@ -54,7 +54,7 @@ class Figures:
         planner = refresher.planner
         n = planner.pages.n
         every = max(1, -(-n // self._most))
-        # Another part of the pages each time, so that no page is left out for ever.
+        # Each sample has another part of the pages, so that no page is left out for ever.
         self._offset = (self._offset + 1) % every
         rows = wanted(planner, np.arange(self._offset, n, every))
         fresh, importance = np.empty(rows.size), planner.pages.importance[rows].astype(np.float64)

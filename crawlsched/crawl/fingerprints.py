@@ -1,4 +1,4 @@
-"""Request fingerprints: those of the project, for URLs without the parameters that name no other page."""
+"""The project's request fingerprints, made of URLs without the ignored parameters."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = [
 
 
 def named(names: Sequence[str]) -> Callable[[str], object]:
-    """Return a test whether a parameter (``name=value``) has one of these names, in which ``*`` is anything.
+    """Return a function that tests whether a parameter (``name=value``) has one of the names; ``*`` is any text.
 
     >>> fits = named(["sid", "utm_*"])
     >>> [bool(fits(parameter)) for parameter in ("sid=7", "sid", "side=1", "utm_source=x")]

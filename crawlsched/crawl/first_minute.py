@@ -1,4 +1,4 @@
-"""The first minute in the log: where a crawl begins, and after a minute how it goes, each in one line."""
+"""The first minute in the log: a line says where a crawl begins, and another line, after a minute, how it goes."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from crawlsched.settings import format_bandwidth
 
 __all__ = ["FIRST_MINUTE", "beginning", "minute"]
 
-#: Seconds after which the second line comes.
+#: Seconds after which the second line is logged.
 FIRST_MINUTE = 60.0
 # Outcomes of visits that found no page.
 _FAILED = ("error", "refused", "gone", "wrong", "dropped")
-# A smaller share of the slots is not worth a word.
+# A smaller share of the slots is not mentioned.
 _WORTH_TELLING = 0.05
 
 

@@ -1,4 +1,4 @@
-"""Growth: which place of a site brings ever more new URLs, and the line in the settings that ends it."""
+"""Growth: finds the place of a site that brings ever more new URLs, and a line for the settings that ends this."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ __all__ = ["Growth"]
 
 logger = logging.getLogger(__name__)
 
-# Growth is looked at over ten rounds or an hour, and over these seconds at least.
+# Growth is measured over the time of this number of rounds, but at least and at most over these seconds.
 _ROUNDS, _SHORTEST, _LONGEST = 10, 20.0, 3600.0
-# Pages found and pages crawled are in balance up to this ratio of them.
+# Pages found and pages crawled count as balanced up to this ratio.
 _BALANCE = 1.25
-# Fewer new URLs are not worth a warning.
+# Fewer new URLs cause no warning.
 _FEWEST = 100
-# How many places of a round, and URLs, are remembered.
+# At most this number of places in a round, and of URLs, are remembered.
 _MOST = 10_000
 
 
@@ -33,12 +33,12 @@ class _Round:
 
 
 class Growth:
-    """Watch what is found: more than can be crawled, for long, and most of it in one place.
+    """Notice when one place of a site brings more new URLs than can be crawled, for a long time.
 
     Attributes
     ----------
     warning : dict
-        What was found at the last look: ``says``, a sentence, and ``line``, for the settings. Empty: all is well.
+        The growth found at the last look: ``says`` has a sentence, ``line`` a line for the settings. Empty: no growth.
     """
 
     def __init__(self, n_pages: Callable[[], int], rate: Callable[[], float], now: float) -> None:
@@ -82,8 +82,8 @@ class Growth:
 
     def _found_too_many(self, now: float) -> dict[str, str]:
         found, first_copies = (sum(getattr(each, name) for each in self._rounds) for name in ("found", "first_copies"))
-        # In a chain, where each page leads to the next, as many pages are crawled as are found. The doubled collection
-        # shows that.
+        # In a chain each page leads to the next, so found and crawled pages are balanced. There the doubled number of
+        # pages shows the growth.
         is_twice = found >= self._rounds[0].n_pages and _BALANCE * found >= first_copies
         outgrows = found > _BALANCE * first_copies or is_twice
         places = sum((each.places for each in self._rounds), Counter[str]())
@@ -112,7 +112,7 @@ class Growth:
 
 
 def _parameters(url: str) -> list[tuple[str, str]]:
-    """Return the parameters of a URL's query, and with each what is left without it."""
+    """Return the name of each parameter in a URL's query, with the name of a place: the URL without the parameter."""
     if "?" not in url:
         return []
     names = {parameter.partition("=")[0].replace("*", "") for parameter in urlsplit(url).query.split("&")} - {""}

@@ -1,4 +1,4 @@
-"""The guard: one way to run anything again and again, so that no exception ends it in silence."""
+"""The guard runs tasks again and again, so that no exception ends a task in silence."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ logger = logging.getLogger(__name__)
 
 
 class Guard:
-    """Run timers, callbacks and jobs: an exception is logged and counted, and the next run comes all the same.
+    """Runs timers, callbacks and jobs: an exception is logged and counted, and the next run is not affected.
 
-    A task that fails `most` times in a row, and for these `seconds`, ends the crawl: a crawl that does nothing is worse
-    than none. A `CrawlschedError`, such as a database that is away, is waited out.
+    A task that fails `most` times in a row, and for these `seconds`, ends the crawl. After a `CrawlschedError`, such as
+    that of a database that does not answer, the crawl waits instead.
 
     Examples
     --------
@@ -35,7 +35,7 @@ class Guard:
         self._most, self._seconds = most, seconds
         self._count = count
         self._clock = clock
-        # By name when failures in a row began, and how many there were.
+        # For each name of a task that fails: when its failures in a row began, and their number.
         self._episodes: dict[str, tuple[float, int]] = {}
 
     def run(self, name: str, function: Callable[[], Any]) -> bool:
@@ -49,13 +49,13 @@ class Guard:
         return True
 
     def worked(self, name: str) -> None:
-        """A task that may have failed before went well."""
+        """Note that a task has succeeded, which ends its failures in a row."""
         if self._episodes and name in self._episodes:
             _, failures = self._episodes.pop(name)
             logger.warning("%s works again after %d failures.", _capital(name), failures)
 
     def failed(self, name: str, error: Exception) -> None:
-        """Something failed: say so once in a row of failures, count it, and give up when it is hopeless."""
+        """Count a failure, log the first of a row, and end the crawl if there are too many in a row."""
         now = self._clock()
         self._count("crawlsched/failures")
         before = self._episodes.get(name)
@@ -82,8 +82,8 @@ def _capital(name: str) -> str:
     return name[:1].upper() + name[1:]
 
 
-#: Anything waits for these seconds before it is given up, or for these slots where they take longer. A request waits
-#: for its own turn, and for that of a robots.txt before it.
+#: A request that waits is given up after this number of seconds, or of slots if these take longer. It waits for its own
+#: turn, and before that for the turn of a robots.txt.
 PATIENCE, SLOTS_OF_PATIENCE = 60.0, 4.0
 
 
@@ -102,14 +102,14 @@ class Watchdog:
     def __init__(self, now: float) -> None:
         self._since = now
         self._dispatched = -1
-        #: The seconds for which nothing had gone out at the last look, although something could.
+        #: For how many seconds nothing had been sent at the last look, although a request could have been sent.
         self.silence = 0.0
 
     def look(self, now: float, *, dispatched: int, may: bool, distance: float) -> str | None:
         """Look at a crawl, every few seconds; return why it has to end, or None.
 
-        `dispatched` counts the requests so far, `may` says whether one could go out now, and `distance` is that of two
-        slots.
+        `dispatched` counts the requests so far, `may` says whether a request could go out now, and `distance` is the
+        time between two slots in seconds.
         """
         if dispatched != self._dispatched or not may:
             self._since, self._dispatched, self.silence = now, dispatched, 0.0

@@ -1,4 +1,4 @@
-"""Hosts: their row numbers, until when each wants to be left alone, and which of them fail as a whole."""
+"""Hosts: their row numbers, until when each host wants no requests, and which hosts fail as a whole."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from crawlsched.slot_clock import DAY
 __all__ = ["Hosts", "retry_after"]
 
 # A host fails as a whole after this many errors in a row. The errors must be of this many rounds, since requests that
-# are under way at one moment fail together. It rests for this share of the time for which it has failed, and for these
-# seconds at most. So after an outage of an hour it is asked again within four minutes.
+# are under way at one moment fail together. The host rests for a share of the time for which it has failed, but for at
+# most `_LONGEST_REST` seconds. So after an outage of an hour it is asked again within four minutes.
 _FAILS_FROM, _ROUNDS = 8, 3
 _REST, _LONGEST_REST = 1 / 16, 3600.0
 
 
 class _Errors(NamedTuple):
-    """Errors of a host in a row, their rounds and beginning; for how long it rests after the last, and until when."""
+    """A host's errors in a row: number, rounds, first time, last counted time; how long it rests, and until when."""
 
     n: int
     n_rounds: int
@@ -39,7 +39,7 @@ class Hosts:
     """Host names as dense numbers, with what each host has asked of us.
 
     A host is what Scrapy's downloader counts as one: the host name without the port, or ``meta["download_slot"]``.
-    `shares` has the largest share of `bandwidth` by host; ``*`` stands for each host that is not named.
+    `shares` has, by host, the largest share of `bandwidth` for it; ``*`` stands for each host that is not named.
 
     Examples
     --------
@@ -63,20 +63,20 @@ class Hosts:
         self.names: list[str] = []
         self.crawl_delay: dict[int, float] = {}
         self._numbers: dict[str, int] = {}
-        # Where shards share their hosts, one may be loaded in a thread.
+        # Another thread, which loads a shard, may add hosts at the same time.
         self._adding = threading.Lock()
         self._rest_until: dict[int, float] = {}
-        # By failing host: errors in a row, when the last one that counted came, and until when the host rests.
+        # The errors in a row of each host whose last answers were errors.
         self._errors: dict[int, _Errors] = {}
-        # The largest shares of the bandwidth: by host name, and by number for hosts that have one.
+        # The largest shares of the bandwidth, by host name; below, by the host's number.
         self._shares = dict(shares or {})
         self._share: dict[int, float] = {}
         # When each host with a share or a Crawl-delay may be asked again.
         self._due: dict[int, float] = {}
-        #: Returns whether another process is about to ask a host, so that this one begins nothing more there; None: for
-        #: no host.
+        #: Says whether another process is about to ask a host, so that this process begins no more visits there. None:
+        #: there is no such host.
         self.is_leaving: Callable[[int], bool] | None = None
-        #: DOWNLOAD_DELAY: seconds between two requests to any host, which Scrapy keeps.
+        #: DOWNLOAD_DELAY, which Scrapy observes: seconds between two requests to a host.
         self.least_delay = 0.0
         #: Crawls per second; `shares` are shares of it.
         self.bandwidth = 0.0
@@ -100,16 +100,16 @@ class Hosts:
         return number
 
     def rest(self, host: int, until: float) -> bool:
-        """Leave a host alone until this time (Retry-After); return whether that is longer than it was."""
+        """Leave a host alone until this time (Retry-After); return whether that is later than before."""
         if until <= self._rest_until.get(host, 0.0):
             return False
         self._rest_until[host] = until
         return True
 
     def failed(self, host: int, asked_at: float, now: float, wait: float) -> None:
-        """Count an error of a host, or its silence: after eight in a row it rests, for `wait` seconds or more.
+        """Count an error or a missing answer of a host; after eight in a row it rests for `wait` seconds or more.
 
-        A request that left before an error came back is of the same round, and counts once. The rest grows up to an
+        A request that was sent before the last round's first error came is of the same round. The rest grows up to an
         hour.
         """
         before = self._errors.get(host, _NONE)
@@ -122,7 +122,7 @@ class Hosts:
         self._errors[host] = _Errors(n, n_rounds, since, now if is_next or rest else before.heard_at, rest, now + rest)
 
     def failed_before(self, host: int, since: float, wait: float) -> None:
-        """Note that a host had failed since this time when the last crawl ended: at first it is asked for one page."""
+        """Note that a host had failed since this time when the last crawl ended; only one page is asked for first."""
         self._errors[host] = _Errors(_FAILS_FROM, _ROUNDS, since, float("-inf"), wait, float("-inf"))
 
     def fails(self, host: int) -> bool:
@@ -134,16 +134,16 @@ class Hosts:
         return [host for host, errors in self._errors.items() if errors.rest and errors.since <= time]
 
     def answered(self, host: int) -> None:
-        """A host answered as it should, and may be asked again at once if it had failed."""
+        """A host answered without an error; if it had failed, it may be asked again at once."""
         if self._errors:
             self._errors.pop(host, None)
 
     def rest_until(self, host: int) -> float:
-        """Until when the host wants to be left alone; 0 if it never asked."""
+        """Return until when the host wants no requests; 0 if it has never said so."""
         return self._rest_until.get(host, 0.0)
 
     def set_crawl_delay(self, host: int, seconds: float | None) -> bool:
-        """Take over a Crawl-delay of robots.txt; return whether it is another one than before."""
+        """Take over a Crawl-delay of robots.txt; return whether it has changed."""
         if seconds == self.crawl_delay.get(host):
             return False
         if seconds:
@@ -169,7 +169,7 @@ class Hosts:
         return min(1.0 / seconds if seconds else np.inf, self._share.get(host, np.inf) * self.bandwidth)
 
     def asked(self, host: int, now: float) -> None:
-        """A request goes to this host now; a failing host is asked for one page, and for more once that came."""
+        """A request goes to this host now; a failing host gets the next one after another rest, or after an answer."""
         if self._share and (share := self._share.get(host)) is not None and self.bandwidth:
             # If the host's next time falls between two slots, the following slot makes up for that.
             pause = 1.0 / (share * self.bandwidth)
@@ -180,7 +180,7 @@ class Hosts:
             self._errors[host] = errors._replace(until=now + errors.rest)
 
     def free_at(self, host: int, now: float, *, has_begun: bool = False) -> float:
-        """Return the earliest time at which the host may be asked, as far as its own wishes go; `now` if it may be.
+        """Return the earliest time at which the host itself allows a request; `now` if it does so now.
 
         A host that `is_leaving` is asked only for visits under way, such as the page that a redirect leads to.
         """
@@ -206,7 +206,7 @@ def retry_after(value: str | None, now: float) -> float | None:
         return None
     text = value.strip()
     if text.isascii() and text.isdigit():
-        # More digits than a day has seconds need not be read as a number.
+        # A text of ten digits or more is longer than a day anyway.
         until = now + (float(text) if len(text) < 10 else DAY)
     else:
         try:

@@ -1,4 +1,4 @@
-"""The part of what was learned of templates and sites that is in memory: those likely to be needed next."""
+"""What was learned of templates and sites, as far as it is in memory."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _SLUG = re.compile(r"[-_%,.+~]|[^\x00-\x7f]")
 
 
 class Learned:
-    """The `TemplateNoise` of each template and the `SharedTexts` of each site, `most` of them in memory.
+    """The `TemplateNoise` of each template and the `SharedTexts` of each site; at most `most` of both are in memory.
 
-    Only the crawling thread asks for them.
+    Only the crawling thread uses this class.
 
     Examples
     --------
@@ -40,7 +40,7 @@ class Learned:
         self._known: dict[str, TemplateNoise | SharedTexts] = {}
 
     def drop(self, names: Iterable[str]) -> None:
-        """Forget templates and sites that are another process's from now on."""
+        """Forget templates and sites that belong to another process from now on."""
         for name in names:
             self._known.pop(name, None)
 
@@ -52,7 +52,7 @@ class Learned:
     def to_write(self, url: str, recipe: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """Yield what has been learned of a page's template and site, for the store.
 
-        It is written when it has grown by a tenth: a killed crawl forgets as much.
+        It is written when it has grown by a tenth, so a killed crawl loses about a tenth of it.
         """
         for name in template_and_site(url, recipe):
             known = self._known.get(name)
@@ -73,7 +73,7 @@ class Learned:
 
 
 def places_of(read: Callable[[str], Mapping[str, Any] | None], names: Iterable[str]) -> Iterator[dict[str, Any]]:
-    """Yield the places that are left out on pages of some templates, and those that it is suggested to leave out."""
+    """Yield the places that are left out on pages of some templates, and the places that are suggested for that."""
     for name in names:
         noise = TemplateNoise.from_dict(read(name) or {})
         for hidden in noise.known():
@@ -85,8 +85,9 @@ def places_of(read: Callable[[str], Mapping[str, Any] | None], names: Iterable[s
 def template_and_site(url: str, recipe: str) -> tuple[str, str]:
     """Return the names by which a page's template and site are kept.
 
-    Pages of a site are of one template if their folders have the same pattern: numbers are ``#``, names of several
-    words ``*``. It is only a guess; pages that look alike may be of several templates, which costs a probe for each.
+    Pages of a site are of one template if their folders have the same pattern, in which a number is ``#`` and a name of
+    several words is ``*``. This is only a guess: pages that look alike may be of several templates, and each of these
+    costs a probe.
 
     >>> template_and_site("https://example.com/news/2026/tea-is-back?page=2", "blocks/6")
     ('example.com/https/news/#/*', '//example.com https blocks/6')

@@ -11,9 +11,10 @@ __all__ = ["PageNumbers"]
 
 
 class PageNumbers:
-    """The numbers of pages in the database; 4 bytes a page, 8 from the first number of 2^31 on.
+    """The numbers of pages in the database; 4 bytes a page, or 8 bytes after the first number of 2^31 or more.
 
-    A number is given once, for every process and copy of the database. A page's row in memory holds for one run only.
+    A number is given to one page only, in all processes and copies of the database. A page's row in memory holds for
+    one run only.
 
     Examples
     --------
@@ -27,7 +28,7 @@ class PageNumbers:
     >>> numbers.put(np.array([2]), np.array([2**40])); numbers.of([2, 0])
     array([1099511627776,             3])
 
-    Each shard has numbers of its own, so with several shards `among` has the pages that are meant:
+    Each shard has numbers of its own, so with several shards `among` has the pages of one shard:
 
     >>> numbers.put(np.array([3, 1]), np.array([3, 70]))
     >>> numbers.rows(np.array([70, 3]), among=np.array([3, 1]))
@@ -63,13 +64,13 @@ class PageNumbers:
         return number
 
     def rows(self, numbers: NDArray[np.integer], among: NDArray[np.intp] | None = None) -> NDArray[np.intp]:
-        """Return the pages that have these numbers; -1: none has.
+        """Return the page with each of these numbers; -1 if there is no such page.
 
         Parameters
         ----------
         numbers : ndarray of int, shape (n,)
         among : ndarray of int, shape (m,), optional
-            The pages that are meant; O(m log m). None: all, whose numbers ascend then; O(n log m).
+            The pages to look among, in O(m log m). None: all pages, whose numbers must ascend, in O(n log m).
         """
         if among is None:
             known, order = self._numbers[: self._n], None
@@ -78,6 +79,7 @@ class PageNumbers:
             known = self._numbers[order]
         if not known.size:
             return np.full(len(numbers), -1)
-        # Cast to the same type: else all known numbers would be copied. A number too large for that type is not known.
+        # Without the cast to the same type, all known numbers would be copied. A number that is too large for the type
+        # is not known.
         at = np.minimum(known.searchsorted(numbers.astype(known.dtype)), known.size - 1)
         return np.where(known[at] == numbers, at if order is None else order[at], -1)

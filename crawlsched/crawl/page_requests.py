@@ -1,4 +1,4 @@
-"""What a spider's request or a site states of a page, the result, and the form in which another process gets it."""
+"""Pages as a spider's request or a site names them, what becomes of the request, and the form for other processes."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ __all__ = [
 class AdmissionResult(StrEnum):
     """What became of a request."""
 
-    #: There is a page now.
+    #: A new page was added.
     NEW = "new"
-    #: The page is known; where the request carries something new, that has been taken over.
+    #: The page is known; new data in the request were taken over.
     KNOWN = "known"
-    #: The page is known, and the request goes out once, as it stands.
+    #: The page is known, and the request goes out once, unchanged.
     ONCE = "once"
-    #: It is for a shard that another process owns, and was handed over.
+    #: The page's shard belongs to another process, and the request was handed over.
     ELSEWHERE = "elsewhere"
-    #: It was forgotten on purpose.
+    #: The page was forgotten on purpose.
     FORGOTTEN = "forgotten"
-    #: There are as many pages as there may be.
+    #: The largest allowed number of pages is reached.
     TOO_MANY = "too_many"
 
 
@@ -50,7 +50,7 @@ class PageRequest(NamedTuple):
     page: FoundPage
     again: bool  # ``dont_filter``
     is_start: bool = False  # whether start() made it
-    found_on: int = -1  # the page whose callback yielded it; -1: none that is known
+    found_on: int = -1  # the page whose callback yielded it; -1: not known
 
     @property
     def digest(self) -> int:
@@ -58,12 +58,12 @@ class PageRequest(NamedTuple):
         return request_digest(self.page.template.data if self.page.template else None)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what the owner of another shard needs, as JSON."""
+        """Return the request as JSON, for the owner of another shard."""
         # start() yields the same requests in every process, and the owner of the shard has its own.
         return {"page": to_data(self.page), "again": self.again and not self.is_start}
 
     def says(self) -> list[Any]:
-        """Return what tells this request from others, wherever the link to it stands, as JSON."""
+        """Return, as JSON, the data that distinguish this request from others, without the place of its link."""
         return [self.page.request_fingerprint.hex(), self.digest, self.page.importance]
 
 
@@ -80,16 +80,16 @@ def from_data(data: Mapping[str, Any]) -> FoundPage:
     return FoundPage(**{**data, "request_fingerprint": fingerprint, "template": template})
 
 
-#: What is handed over: a spider's request, a URL that a site names, a source of ChangeSignals.
+#: Three kinds of rows are handed over: a spider's request, a URL that a site names, a source of ChangeSignals.
 PAGE, FOUND, SOURCE = "page", "found", "source"
 
 
 class Handover:
-    """What one process hands over to others: numbered rows, each handed over once.
+    """The numbered rows that one process hands over to others, each row once.
 
     A row is written with the batch of the shard in which it was found. If the batch is lost, so is the row, and the
-    next visit hands the link over again. While the shard stays here, rows that were handed over are remembered, `most`
-    of them with 8 bytes each: the same link on a thousand pages goes once.
+    next visit hands the link over again. While the shard stays here, at most `most` of the rows that were handed over
+    are remembered, with 8 bytes each. So the same link on a thousand pages is handed over once.
 
     Examples
     --------
@@ -113,9 +113,9 @@ class Handover:
     def row(
         self, host: str, kind: str, data: dict[str, Any], now: float, *, of: int | None, says: Any = None
     ) -> Outgoing | None:
-        """Return the row to write, in the batch of the shard `of`; None if the same was handed over already.
+        """Return the row to write, in the batch of the shard `of`; None if an equal row was handed over already.
 
-        `says` is the part of the data that is new; None: all of it.
+        `says` is the part of the data by which rows are compared; None: all data.
         """
         said = json.dumps([kind, data if says is None else says], sort_keys=True)
         name = blake2b(said.encode(), digest_size=8).digest()
@@ -140,10 +140,10 @@ class Share(Protocol):
         """Join those who share the collection."""
 
     def ends(self) -> None:
-        """Claim nothing any more."""
+        """Claim no more shards."""
 
     def close(self, now: float) -> None:
-        """Leave the others."""
+        """Stop sharing the collection."""
 
     def look(self, now: float) -> None:
         """Follow the other processes."""
@@ -153,7 +153,7 @@ class Share(Protocol):
 
     @property
     def rate(self) -> float:
-        """What was granted, requests per second."""
+        """The granted rate, in requests per second."""
 
     @property
     def rests(self) -> bool:
@@ -161,7 +161,7 @@ class Share(Protocol):
 
     @property
     def is_full(self) -> bool:
-        """Whether those to whom things were handed over have to catch up."""
+        """Whether the receivers of handed-over rows have to catch up first."""
 
     @property
     def pass_is_over(self) -> bool:
@@ -181,4 +181,4 @@ class Share(Protocol):
         """The spider asks for a page of a shard that is not here."""
 
     def signal(self, urls: Sequence[str], source: str, now: float) -> int:
-        """Announce that pages may have changed; return how many of this process's were taken."""
+        """Announce that pages may have changed; return how many announcements for this process count."""

@@ -1,4 +1,4 @@
-"""The rules of CRAWLSCHED_PAGES: which of them holds for a page, and how many pages each lets in."""
+"""The rules of CRAWLSCHED_PAGES: which rule applies to a page, and how many pages each rule lets in."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class PageRules:
         self._matchers: list[Callable[[str], object]] = [matcher(rule.where) for rule in rules]
         self._most = most
         self._of_rules = [inf, *(inf if rule.max_pages is None else rule.max_pages for rule in rules)]
-        self.n_elsewhere = 0  # of a collection that processes share, the pages of others
+        self.n_elsewhere = 0  # pages of other processes that share the collection
         self.n, self._n_of_rules = 0, np.zeros(len(self._of_rules), np.int64)
 
     def __bool__(self) -> bool:
@@ -51,7 +51,7 @@ class PageRules:
         return self._rules[number - 1] if number else None
 
     def takes(self, rule: int) -> bool:
-        """Whether there is room for one more page under a rule (0: none); it is counted then."""
+        """Count one more page under a rule (0: no rule) if there is room; return whether there was."""
         has_room = self.n + self.n_elsewhere < self._most and self._n_of_rules.item(rule) < self._of_rules[rule]
         if has_room:
             self.count(rule)
@@ -63,12 +63,12 @@ class PageRules:
         self._n_of_rules[rule] += 1
 
     def gave_up(self, rules: NDArray[np.uint8]) -> None:
-        """Count pages with these rules out, since they were deleted."""
+        """Subtract deleted pages, which had these rules."""
         self.n -= rules.size
         self._n_of_rules -= np.bincount(rules, minlength=len(self._of_rules))
 
     def count_known(self, store: Store) -> Iterator[None]:
-        """Count the stored pages of each rule, which count in `n` already, if any rule has a limit."""
+        """Count the stored pages of each rule, if any rule has a limit; `n` has them already."""
         after = -1
         while min(self._of_rules) < inf and (rows := store.reader.pages_to_weigh(after, ROWS_AT_ONCE, stated=True)):
             numbers = self.numbers([url for _, url, _, _ in rows])

@@ -1,4 +1,4 @@
-"""Pings reach the crawl: senders announce that pages have changed, and the planner takes that over."""
+"""Pings: senders announce that pages have changed, and the planner takes these announcements over."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def announce(refresher: Refresher, pages: NDArray[np.intp], sender: str, now: fl
 
 
 def signal(refresher: Refresher, urls: Sequence[str], sender: str, now: float) -> int:
-    """Announce that pages may have changed, wherever they are; return how many of this process's were taken."""
+    """Announce that pages of any process may have changed; return how many announcements for this process count."""
     if refresher.sharing is not None:
         return refresher.sharing.signal(urls, sender, now)
     pages, _ = known_pages(refresher, urls)

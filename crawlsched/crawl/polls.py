@@ -27,13 +27,13 @@ logger = logging.getLogger(__name__)
 
 # Of the sources that pages name, at most this number on one host are polled.
 _MOST_OF_A_HOST = 5
-# Notices of a source's news are heeded once in this share of the interval between polls.
+# A source is polled after a notice at most once in this share of the interval between polls.
 _BETWEEN_NOTICES = 1 / 64
 
 
 @dataclass(eq=False)
 class Polls:
-    """What sources announce, from the end of their visits to the planner."""
+    """Takes what sources announce, from the end of their visits to the planner."""
 
     collection: Collection
     admission: Admission
@@ -44,26 +44,26 @@ class Polls:
     def __post_init__(self) -> None:
         self._planner, self._sources = self.collection.planner, self.collection.sources
         self._settings, self._count = self.collection.settings, self.collection.count
-        # Sources whose announcements or new pages since their last poll are worth a slot.
+        # Sources that have brought announcements or new pages worth a slot since their last poll.
         self._with_news: set[int] = set()
         # The sitemaps that each robots.txt named when it was read last.
         self._named_by: dict[str, list[str]] = {}
 
     def poll_soon(self, number: int, now: float) -> None:
-        """A notice came that a source has something new: poll it in the next slot, unless that has just been done."""
+        """Poll a source in the next slot, since a notice says that it has news; not if it was polled just now."""
         polled_at = self._sources[number].polled_at
         if polled_at is None or now - polled_at >= self._sources.interval * _BETWEEN_NOTICES:
             self._count("crawlsched/pings/notices")
             self._sources.poll(number)
 
     def _polled(self, number: int, now: float, **changes: object) -> None:
-        """A source was read: it is polled sooner if there was news, and later if not."""
+        """Note that a source was read; the next poll comes sooner after news, and later without."""
         changes["read_lastmod"] = self._sources[number].listed_lastmod
         self.ends.source_polled(number, now, has_news=number in self._with_news, **changes)
         self._with_news.discard(number)
 
     def _has_news(self, number: int) -> None:
-        """A poll was worth its slot; if a date in an index had asked for it, the news count for the index."""
+        """A poll was worth its slot; if a date in an index had caused the poll, the news count for the index."""
         source = self._sources[number]
         by_index = source.parent is not None and source.listed_lastmod not in (None, source.read_lastmod)
         self._with_news.add(source.parent if by_index and source.parent is not None else number)
@@ -72,7 +72,7 @@ class Polls:
         self, visit: Visit, status: int, now: float, read: SourceRead | None = None, **validators: str | None
     ) -> None:
         """A source answered. If it was read, its announcements become ChangeSignals, in slices between the slots."""
-        if visit.outcome is not None:  # ended meanwhile, with its shard
+        if visit.outcome is not None:  # the visit has ended meanwhile, with its shard
             return
         number = visit.source
         with self.ends.caught(visit, now):
@@ -104,7 +104,7 @@ class Polls:
                 self.admission.leave_source("sitemap", gone, now)
 
     def page_names(self, visit: Visit, url: str, body: bytes, now: float) -> None:
-        """A page that is new or has changed may name feeds and sitemaps, which become sources."""
+        """Add the feeds and sitemaps that a new or changed page names to the sources."""
         if visit.page < 0 or not self._settings.find_sources:
             return
         for named in linked_sources(body, url):
@@ -113,16 +113,16 @@ class Polls:
                 continue
             self.admission.add_source("sitemap", named, now, named_by=host_of(url))
             number = self._sources.number("sitemap", named)
-            if number is not None:  # another shard's otherwise
+            if number is not None:  # None: the source belongs to another shard
                 self.collection.unsaved.source(self._sources.named_by_page(number), now)
 
     def _report(self, url: str, problem: Problem) -> None:
-        """Say what was wrong with a source, and count it."""
+        """Log what was wrong with a source, and count the problem."""
         logger.warning("%s: %s", url, problem)
         self._count(f"crawlsched/sources/problems/{problem.kind}", problem.count)
 
     def _list(self, number: int, read: SourceRead, now: float) -> Iterator[None]:
-        """Take in the sitemaps that an index or a robots.txt names, some at a time; read those whose date is new."""
+        """Take in the sitemaps that an index or a robots.txt names, some at a time; poll sitemaps with a new date."""
         source, children = self._sources[number], read.document.children
         named_by = source.host if source.kind == "robots" else None
         refused: list[str] = []
@@ -151,7 +151,7 @@ class Polls:
         self, number: int, read: SourceRead, validators: dict[str, str | None], now: float
     ) -> Iterator[None]:
         """Take a sitemap's children and entries over, some at a time."""
-        yield  # by the next step its shard may be another process's
+        yield  # the shard may belong to another process by the next step
         document = read.document
         self._count("crawlsched/sources/read")
         for problem in document.problems:
@@ -171,7 +171,7 @@ class Polls:
         if document.kind == "unknown":
             self.ends.source_polled(number, self.clock())
             return
-        # Only now: after a crash in between the whole sitemap is read again, and no announcement is missed.
+        # This is written last. After an earlier crash the whole sitemap is read again, so no announcement is missed.
         quality = tallied(self._sources[number].quality, read, self.clock())
         before = Subscription.of(quality)
         if (found := before.after(document.hubs, self._sources[number].url)) != before:
@@ -180,16 +180,16 @@ class Polls:
         self._polled(number, self.clock(), fingerprint=read.digest, **validators)
 
     def _signalled(self, number: int, read: SourceRead, part: slice) -> None:
-        """Announcements of known pages."""
+        """Take over announcements of known pages."""
         now = self.clock()
         pages, announced = read.pages[part], read.announced[part]
-        if not self._planner.pages.state[pages].all():  # forgotten since it was read
+        if not self._planner.pages.state[pages].all():  # a page was forgotten since the source was read
             return
         self._planner.covered(pages, number, now)
         if announced.any():
             some = pages[announced]
             was_due = self._is_due(some, now)
-            # The poll under way is noted at its end, so this is when the source was read before.
+            # The poll under way is noted at its end, so `polled_at` is still the time of the poll before.
             taken = self._planner.signalled(some, number, now, self._sources[number].polled_at)
             if (self._is_due(some, now) & ~was_due).any():
                 self._has_news(number)
@@ -205,7 +205,7 @@ class Polls:
         return is_due
 
     def _discovered(self, number: int, read: SourceRead, part: slice) -> None:
-        """Entries of unknown URLs: they become pages, unless they were forgotten on purpose."""
+        """Turn entries of unknown URLs into pages, unless they were forgotten on purpose."""
         now, host = self.clock(), self._sources[number].host
         found = []
         for page, lastmod in read.unknown[part]:

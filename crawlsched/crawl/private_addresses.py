@@ -1,4 +1,4 @@
-"""Private addresses: no request goes there because a site names them."""
+"""Private addresses, to which a site must not lead any request."""
 
 from __future__ import annotations
 

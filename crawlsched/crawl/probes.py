@@ -1,4 +1,4 @@
-"""Probes: second fetches that judge a visit, or teach what changes by itself."""
+"""Probes: second fetches, which decide about a visit or teach which parts of pages change by themselves."""
 
 from __future__ import annotations
 
@@ -15,47 +15,47 @@ from crawlsched.content.reading import Content
 
 __all__ = ["APART", "Probe", "Probes"]
 
-#: Seconds between two fetches that teach. Clocks with seconds then differ in 19 of 20 cases, and edits hardly ever fall
-#: between the fetches. With a whole second the second fetch missed a slot, and on fast sites one edit more in six fell
-#: between.
+#: Seconds between a first fetch and its second fetch. Then a clock on the page that shows seconds differs in 19 of 20
+#: cases, and few edits fall between the two fetches. With a whole second, the second fetch missed a slot, and on fast
+#: sites more edits fell between the two fetches.
 APART = 0.95
 
-# Visits that look changed are all probed until this number of probes in a row brought nothing new.
+# All visits that look changed are probed until this number of probes in a row have brought nothing new.
 _QUIET_PROBES = 5
-# This share of the visits that find nothing but noise is probed, so that a place which is noise no more is noticed.
+# This share of the visits that find nothing but noise is probed, so that a place that is no longer noise is noticed.
 _SHARE_OF_NOISE = 0.02
 _SHARE_UNTIL_CONFIRMED = 0.1
 _CONFIRMED = 12
 _RETURNS = 5.0
 _MOST_WAITING = 50
-# Second fetches of judged visits: at most this share of the visits that could find a change, and this number more.
+# Second fetches of judged visits are at most this share of the visits that could find a change, plus this number.
 _SHARE, _AT_LEAST = 0.04, 6
-# An announcement is evidence of a change. A visit after an announcement, of an unknown template, is put off only while
-# fewer than this share of visits were. Just after first copies all visits are of that kind, and each slot finds a
-# change.
+# An announcement is evidence of a change. So a visit after an announcement to a page of an unknown template is put off
+# only while second fetches are fewer than this share of visits. Just after first copies all visits are of that kind,
+# and each slot finds a change.
 _SHARE_IF_ANNOUNCED = 1 / 6
-# Limits of all second fetches, with those of visits that are put off. Beyond them, an apparent change is delivered
-# without a second fetch if each page is a template of its own. A template that pages share gets twice as many until it
-# is confirmed, since what it teaches serves all these pages.
+# Limits of all second fetches, including those of visits that are put off. Beyond the limits, an apparent change is
+# delivered without a second fetch. The limits are doubled for a template that pages share until it is confirmed, since
+# a second fetch then teaches something about all these pages.
 _AT_LEAST_OF_ALL, _TIMES_IF_SHARED = 30, 2
-# Until this number of visits, second fetches take slots from first copies only in step with visits to known pages, and
-# at most this many. Without any, each visit would deliver content that differs every time.
+# While first copies are made, and until this number of visits, second fetches are at most as many as visits to known
+# pages, and at most this many. Without second fetches, each visit would deliver content that differs at every fetch.
 _ENOUGH_VISITS, _BESIDE_FIRST_COPIES = 1_000, 12
 
 
 @dataclass(slots=True, eq=False)
 class Probe:
-    """A second fetch, which a first one has asked for."""
+    """A second fetch, which the first fetch of the page has asked for."""
 
     page: int  # the page; it is in flight until the probe has ended
     host: int  # the host's row number
-    first: Content  # what the first fetch gave
-    is_held: bool  # whether the visit is judged by this fetch
-    was_conditional: bool  # whether the first fetch was
+    first: Content  # the content of the first fetch
+    is_held: bool  # whether the first visit waits for this fetch to be judged
+    was_conditional: bool  # whether the first fetch was conditional
     asked_at: float  # POSIX seconds
     elapsed: float = inf  # seconds since the visit before the first fetch; infinite if there was none
     is_urgent: bool = False  # whether it goes out as soon as there is a slot, and not a second after the first
-    impossible_url: str | None = None  # of the page that cannot exist, if that is what is fetched
+    impossible_url: str | None = None  # the URL to fetch, if it is that of a page that cannot exist
 
 
 @dataclass(eq=False)
@@ -65,12 +65,12 @@ class Probes:
     Notes
     -----
     A visit is put off if `verdict` needs a second fetch to decide. It is also put off if its page looks changed and its
-    template was probed fewer than three times. After an announcement this holds only while there was less than one
+    template was probed fewer than three times. After an announcement it is put off only while there was less than one
     second fetch for six visits. All other visits are judged at once, and some of them are probed nevertheless. Visits
-    that look changed are all probed until five in a row have shown nothing new, and ever fewer after that. These probes
-    are at most 4 in a hundred visits, and 6 more. All second fetches together are at most 5 in a hundred visits, and 30
-    more. They are twice as many where pages share a template that was probed fewer than twelve times. At most half of
-    them only confirm noise. Only visits of pages that were seen before are counted.
+    that look changed are all probed until five probes in a row have shown nothing new, and ever fewer after that. These
+    probes are at most 4 in a hundred visits, plus 6. All second fetches together are at most 5 in a hundred visits,
+    plus 30. They are twice as many where pages share a template that was probed fewer than twelve times. At most half
+    of them only confirm noise. Only visits of pages that were seen before are counted.
     """
 
     rng: Random
@@ -88,7 +88,7 @@ class Probes:
         return iter(tuple(self._waiting))
 
     def __len__(self) -> int:
-        """How many wait."""
+        """The number of waiting probes."""
         return len(self._waiting)
 
     def visited(self, *, is_again: bool) -> None:
@@ -98,7 +98,7 @@ class Probes:
 
     @property
     def _have_turn(self) -> bool:
-        """Whether second fetches have room, and are worth as much as what goes out now."""
+        """Whether a second fetch may take a slot: not too many wait, and first copies have their share."""
         if not self.enabled or len(self._waiting) >= _MOST_WAITING:
             return False
         if self._n_visits >= _ENOUGH_VISITS or not self.makes_first_copies():
@@ -124,13 +124,13 @@ class Probes:
     def confirms_return(self, noise: TemplateNoise | None) -> bool:
         """Decide whether a page that shows former content again needs a second fetch.
 
-        After n confirmed pages of a template in a row (five or more), only the share 5/(n + 1) is asked.
+        After n confirmed pages of a template in a row (five or more), only the share 5/(n + 1) is fetched again.
         """
         n = 0 if noise is None else noise.n_returns
         return self.rng.random() * (n + 1) < _RETURNS
 
     def knows(self, noise: TemplateNoise | None, *, announced: bool = False) -> bool:
-        """Whether a change needs no second fetch: by what is known of a template, or after an announcement."""
+        """Whether a change needs no second fetch, since its template is known well enough or it was announced."""
         if noise is None or noise.n_probes >= FEW:
             return True
         return announced and self.n_asked >= _SHARE_IF_ANNOUNCED * self._n_again
@@ -156,7 +156,7 @@ class Probes:
         self.n_asked += 1
 
     def next_due(self, now: float, is_free: Callable[[int], bool]) -> Probe | None:
-        """Take out the longest waiting probe whose host may be asked now; unless urgent, it has waited for `APART`."""
+        """Take out the oldest probe that is urgent or has waited for `APART`, and whose host may be asked now."""
         for number, probe in enumerate(self._waiting):
             is_time = probe.is_urgent or now - probe.asked_at >= APART
             if is_time and is_free(probe.host) and self._may_go(probe):

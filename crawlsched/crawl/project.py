@@ -44,7 +44,7 @@ def named_collection(collection: str, name: str, arguments: Mapping[str, Any]) -
     Raises
     ------
     SettingError
-        If it names an argument that the spider does not have.
+        If the collection's name has an argument that the spider does not have.
     """
     values = {**{field: value for field, value in arguments.items() if value is not None}, "name": name}
     try:

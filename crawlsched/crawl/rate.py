@@ -17,20 +17,21 @@ __all__ = ["CrawlRate", "Pace"]
 
 logger = logging.getLogger(__name__)
 
-# All processes pay back at once what they owe after a restart of their server: together 2 % of ten seconds.
+# The longest debt of a process's slots (seconds) in a shared crawl. After a restart of the database server, all
+# processes make up for their lost slots at the same time: together 2 % of ten seconds.
 _LONGEST_SHARED_DEBT = 0.2
-# As many requests as go out in these seconds, and one more, may wait for their turn.
+# At most the requests of this time (seconds), and one more, wait for their turn at the same time.
 _MOST_WAITING = 0.1
-# Least distance between two requests, as a share of the mean one. It is wider than the slot clock's, since some
-# requests take a few milliseconds longer. So a server, too, gets at most 1.25 rate + 1 requests in any second.
+# The least distance between two requests is this share of the mean distance. It is wider than the slot clock's, since
+# some requests take a few milliseconds longer. So a server, too, gets at most 1.25 rate + 1 requests in any second.
 _GAP = 0.88
 
 
 class Pace:
     """The least distance between two requests: in any second at most ``1.25 * rate + 1`` are sent.
 
-    The slot clock keeps the long run exact. This keeps requests that a name server, a robots.txt or a middleware has
-    held up from leaving in a burst.
+    The slot clock keeps the rate exact in the long run. `Pace` prevents a burst of requests that a name server, a
+    robots.txt or a middleware has delayed.
 
     Examples
     --------
@@ -52,7 +53,7 @@ class Pace:
 
     def next_time(self, now: float) -> float:
         """Return the earliest time at which a request may be sent: `now` if it may be sent now."""
-        # Times far ahead are those of a clock that was set back.
+        # A time far ahead means that the clock was set back.
         return max(now, min(self._earliest, now + self._distance))
 
     def sent(self, now: float) -> None:
@@ -74,7 +75,8 @@ class CrawlRate:
     Attributes
     ----------
     rested_at : float
-        When the crawl last rested, so that nothing went out. Requests that waited at the second gate then are not lost.
+        When the crawl last rested (nothing was sent). Requests that waited at the second gate at that time are not
+        lost.
     """
 
     def __init__(
@@ -90,11 +92,11 @@ class CrawlRate:
         self._sharing = sharing
         self.slots = self._clock_of(settings.bandwidth, now)  # the grid of slots
         self.pace = Pace(settings.bandwidth)  # of the second gate
-        self.n_waiting = 0  # for their turn at it
-        #: Called with another rate, and at the beginning and end of rests.
+        self.n_waiting = 0  # requests that wait at the second gate
+        #: Called when the rate changes, and when a rest begins or ends.
         self.on_rate: Callable[[], None] = lambda: None
         self.last_sent_at: float | None = None  # when the last request was written
-        self.paused_since: float | None = None  # since when this crawl is paused; None: it is not
+        self.paused_since: float | None = None  # the beginning of the present pause; None: no pause
         self.rested_at = -inf
         self.slot_counts = dict.fromkeys(("used", "idle", "no_free_host", "paid", "paused"), 0)
         self._planner = planner
@@ -106,13 +108,13 @@ class CrawlRate:
         self._rate_by_hours: float | None = None
 
     def take_over(self, notes: Mapping[str, Any], now: float) -> None:
-        """Read what the last run has left with the lease: when it sent its last request, and whether it was paused."""
+        """Read what the last run stored with the lease: when it sent its last request, and whether it was paused."""
         last, paused_since = notes.get("last_sent_at"), notes.get("paused_since")
         self.last_sent_at = min(float(last), now) if isinstance(last, int | float) and isfinite(last) else None
         self.paused_since = float(paused_since) if isinstance(paused_since, int | float) else None
 
     def begin(self, now: float) -> None:
-        """Let the grid go on from the last run's last request: restarts send no more than one long run."""
+        """Begin the slots after the last run's last request, so restarts send no more than one long run would."""
         if self.paused_since is not None:
             logger.warning("The crawl is paused and sends nothing; `crawlsched bandwidth resume` lets it go on.")
         if self._sharing is None:
@@ -130,8 +132,8 @@ class CrawlRate:
         """A request is written now."""
         self.last_sent_at = now
         if self.slots.rate < 1.0 and self._sharing is None:
-            # Where slots are rare, each request is written down for a restart, so that even a supervisor in a crash
-            # loop keeps to the rate.
+            # Where slots are rare, the time of each request is written down. So the rate is kept even if a supervisor
+            # restarts a crashing crawl again and again.
             self._note(now)
 
     def pay(self, now: float) -> None:
@@ -153,18 +155,18 @@ class CrawlRate:
 
     @property
     def is_behind(self) -> bool:
-        """Whether so many requests wait for their turn that one chosen now would be sent only later."""
+        """Whether so many requests wait for their turn that another request would have to wait, too."""
         return self.n_waiting > 1.0 + _MOST_WAITING * self.pace.rate
 
     def set_bandwidth(self, bandwidth: float, now: float) -> None:
-        """Crawl at another rate from now on, as do all that share the collection within some seconds."""
+        """Crawl at another rate from now on; processes that share the collection follow within some seconds."""
         if self._sharing is not None:
             self._sharing.set_bandwidth(bandwidth)
             return
         self._set(bandwidth, now)
         self._planner.set_bandwidth(bandwidth, now)
         logger.info("The bandwidth is %g crawls a second from now on.", bandwidth)
-        # A rate set by hand stands until the next start.
+        # A rate that was set by hand is in force until the next start.
         self._hours = self._rate_by_hours = None
         self.on_rate()
 
@@ -176,7 +178,7 @@ class CrawlRate:
         if rate == self._rate_by_hours:
             return
         self._rate_by_hours = rate
-        self._planner.set_bandwidth(self._hours.mean(now), now)  # it differs on days when the clocks change
+        self._planner.set_bandwidth(self._hours.mean(now), now)  # the mean differs on days when the clocks change
         if rate:
             self._set(rate, now)
         said = f"{rate:g} crawls a second go out" if rate else "nothing goes out"

@@ -1,4 +1,4 @@
-"""The recipes of a crawl: by which of them the content of a page becomes a fingerprint."""
+"""The recipes of a crawl: which recipe makes the fingerprint of a page's content."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def meant_for(template: Mapping[str, Any] | None) -> object:
 
 
 def matcher(where: str) -> Callable[[str], object]:
-    """Return a test whether a URL fits a pattern, in which * stands for anything, or the name of a host."""
+    """Return a function that tests whether a URL fits a pattern (``*`` is any text) or is of a host."""
     if "*" in where or "/" in where:
         return pattern(where).fullmatch
     host = ascii_host(where)

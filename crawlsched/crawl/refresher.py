@@ -1,9 +1,9 @@
-"""The refresher of a crawl: the one place where its parts are made and wired, and the timers that go through all.
+"""The refresher of a crawl: the one place where its parts are made and wired, and what timers call.
 
 * *a request is made* by the spider: `admission`
-* *a slot ticks*: `rate` has the slots, `dispatcher` says which visit begins
-* *a response arrives*: `dispatcher` says how it is read, `responses` judges it (`verdict`) and carries that
-  out, `book` has what is delivered; `probes` are what is fetched a second time
+* *a slot ticks*: `rate` has the slots, and `dispatcher` says which visit begins
+* *a response arrives*: `dispatcher` says how it is read, `responses` judges it (`verdict`) and acts on the verdict,
+  `book` has the deliveries, and `probes` has the second fetches
 * *ChangeSignals arrive*: `polls`
 * *re-planning*: `planner`, by `jobs`
 """
@@ -70,7 +70,7 @@ class NotForTheSpider(IgnoreRequest):
 class Refresher:
     """Keeps a collection fresh; one for each crawler, shared by scheduler, middlewares and extension.
 
-    Its only clock is the one it is given. `sharing` is None where the collection has no shards.
+    `clock` is the only clock that it reads. `sharing` is None where the collection has no shards.
     """
 
     _of: ClassVar[WeakKeyDictionary[Any, Refresher]] = WeakKeyDictionary()
@@ -94,7 +94,7 @@ class Refresher:
         self.count = count
         self.request_fingerprint = request_fingerprint
         self.guard = Guard(count, clock)
-        # Failures beside the crawling thread are logged, and end nothing: this guard has no way to give up.
+        # Failures in other threads are logged and do not end the crawl, since this guard has no way to give up.
         self.guard_beside = Guard(count, clock)
         self.collection = Collection(
             settings, spider, request_fingerprint, fingerprinter, rng, self.guard_beside, settings.shards, count
@@ -109,14 +109,14 @@ class Refresher:
         self.has_read_commands = False
         #: Whether Scrapy has requests in line; the scheduler replaces this function.
         self.has_requests: Callable[[], bool] = lambda: True
-        #: Whether Scrapy closes the spider, and sends nothing more; open requests may take minutes still.
+        #: Whether Scrapy is closing the spider and sends no more requests; open requests may still take minutes.
         self.is_ending: Callable[[], bool] = lambda: False
-        #: Called when a shard has come, and when something was asked of the owner of one.
+        #: Called when this process has got a shard, and when the owner of a shard was asked for something.
         self.on_shard: Callable[[], None] | None = None
         self.on_commands: Callable[[Shard], None] = lambda shard: None
         #: A sentence about the database, if it is not the one in which the crawl began.
         self.lost_database: str | None = None
-        #: The additional work where several processes crawl the collection; None: this is the only one.
+        #: This process's part where several processes crawl the collection; None: this is the only process.
         self.sharing: Share | None = None
         if settings.shards is not None:
             assert share is not None
@@ -164,13 +164,13 @@ class Refresher:
 
     @classmethod
     def of(cls, crawler: Crawler, share: Callable[[Refresher, str], Share] | None = None) -> Refresher:
-        """Return the refresher of a crawler, making it if it is the first to be asked for."""
+        """Return the refresher of a crawler, which is made at the first call."""
         if (known := cls._of.get(crawler)) is not None:
             return known
         assert crawler.stats is not None
         # The wall clock is read once, then only the monotonic clock, so setting the machine's clock moves no slot.
         offset = time.time() - time.monotonic()
-        # Tests of other components make middlewares, and no crawl, without a spider.
+        # Tests of other components make middlewares without a crawl and without a spider.
         spider = crawler.spider
         name, arguments = ("", {}) if spider is None else (spider.name, vars(spider))
         settings = Settings.from_scrapy(crawler.settings, name)
@@ -221,19 +221,19 @@ class Refresher:
         self.came(self.collection.shards.only)
 
     def _compare_demand(self) -> None:
-        """Warn of rules that ask for more crawls than there are, once all pages have their rules."""
+        """Warn if the rules ask for more crawls than the bandwidth has, once all pages have their rules."""
         demand = self.planner.overdue_demand()
         if demand > self.planner.bandwidth and self.sharing is None:
             logger.warning(
                 "CRAWLSCHED_PAGES asks for %.3g crawls a second of these %d pages, more than the %.3g of "
-                "CRAWLSCHED_BANDWIDTH: pages will be overdue, the oldest go first.",
+                "CRAWLSCHED_BANDWIDTH: pages will be overdue, and the oldest go first.",
                 demand,
                 len(self.collection.index),
                 self.planner.bandwidth,
             )
 
     def came(self, shard: Shard) -> None:
-        """A shard, or the whole of a collection without any, is here from now on."""
+        """A shard, or a whole collection without shards, is in memory from now on."""
         self.admission.weigh_all(shard, self.clock, self.long_work.add, self._compare_demand)
         for url in self.settings.source_urls:
             if self.collection.shards.of_name(host_of(url)) is shard:
@@ -242,8 +242,8 @@ class Refresher:
             return
         if self.one_pass is not None and self.sharing.pass_since is not None:
             self.one_pass.tried_since(self.sharing.pass_since)
-        # What an earlier stay of the shard here has found may be lost with it; it is handed over again when it is
-        # found.
+        # Rows that were found while the shard was here before may be lost. They are handed over again when they are
+        # found again.
         self.sharing.handing_over.forget(shard.number)
         if self.on_shard is not None:
             self.on_shard()
@@ -256,7 +256,7 @@ class Refresher:
         )
 
     def ends(self, shard: int | None = None) -> None:
-        """End what is under way of a shard; None: of all."""
+        """End the visits and deliveries of a shard; None: of all shards."""
         now, host_of_page = self.clock(), self.planner.pages.host.item
         hosts = range(len(self.hosts)) if shard is None else set(self.collection.shards.hosts_of(shard))
         for visit in [visit for visit in self.visits if shard is None or visit.host in hosts]:
@@ -276,9 +276,9 @@ class Refresher:
         return len(self.collection.index), int(np.count_nonzero(pages.crawled_at[: pages.n] > -np.inf))
 
     def start_slots(self) -> None:
-        """Let the grid of slots begin now: the time that loading took is not paid back."""
+        """Let the grid of slots begin now; slots during the loading are not made up for."""
         self.dispatcher.warm_up()
-        # Work that came up meanwhile is done before the first slot, and not in it.
+        # Work that has become due meanwhile is done before the first slot, not in it.
         self.planner.frontier.advance(self.clock())
         self.rate.begin(self.clock())
         self.starts.begin(self.clock(), self.planner.bandwidth)
@@ -305,7 +305,7 @@ class Refresher:
         if self.sharing is not None:
             yield partial(self.sharing.close, now)
             return
-        # Last of all: where the database does not answer, the last seconds are for what was learned.
+        # This comes last: if the database does not answer, the last seconds are used to write what was learned.
         self.collection.before_release.append(
             lambda: self.guard.run("the last heartbeat", lambda: self._beat(self.status(now)))
         )
@@ -318,14 +318,14 @@ class Refresher:
         return self.collection.must_wait(now) or (self.sharing is not None and self.sharing.is_full)
 
     def may_send(self, token: object = None) -> bool:
-        """Say whether a request may be written now: the last check, right before it goes."""
+        """Return whether a request may be sent now: the last check, right before it is sent."""
         if self.sharing is None:
             return True
         visit, shard = self.visits.get(token), None
         if visit is not None and visit.tracked:
             shard = self.collection.shards.number_of(self.hosts.names[visit.host])
         elif token is not None and visit is None:
-            return False  # it has ended: its shard is another process's
+            return False  # the visit has ended, since its shard belongs to another process
         if self.sharing.may_send(shard):
             return True
         if visit is not None and visit.tracked:
@@ -345,7 +345,7 @@ class Refresher:
         return self.starts.has_ended and not self.collection.n_awaited and not self.book.n_untracked
 
     def pass_is_over(self, now: float) -> bool:
-        """Whether a run of one pass waits only for callbacks and items, which Scrapy knows."""
+        """Whether a run of one pass waits only for callbacks and items; Scrapy knows when these end."""
         return self.nothing_is_left(now) if self.sharing is None else self.sharing.pass_is_over
 
     def nothing_is_left(self, now: float) -> bool:
@@ -359,7 +359,7 @@ class Refresher:
         return self.one_pass.is_over(now)
 
     def _has_room_for_probes(self, host: int) -> bool:
-        """Whether second fetches at a host take no slot from first copies; in one pass, from no page at all."""
+        """Whether second fetches at a host take no slot from first copies or, in one pass, from any page."""
         is_slow = self.hosts.limit(host) < self.rate.slots.rate
         if self.one_pass is not None:
             return not is_slow and self.one_pass.is_drained
@@ -400,7 +400,7 @@ class Refresher:
         )
 
     def flush(self, now: float) -> None:
-        """Hand what is not written yet to the store, and fetch what will be needed."""
+        """Hand unwritten changes to the store, and read ahead the facts of pages that are likely to be needed."""
         for name, step in (
             ("the flush", lambda: self.collection.flush(now)),
             ("what follows on work in the other thread", self.collection.aside.collect),
@@ -429,7 +429,7 @@ class Refresher:
                 self.planner.release(probe.page, now)
 
     def heartbeat(self, now: float) -> bool:
-        """Tell the store that this process lives; return False once another has taken its place."""
+        """Tell the store that this process lives; return False once another process has taken its place."""
         if self.sharing is not None:
             self.sharing.heartbeat()
         elif not self.collection.aside.is_busy_with(_HEARTBEAT):
@@ -437,7 +437,7 @@ class Refresher:
         return self._owned
 
     def _note(self, now: float) -> None:
-        """Write down how the crawl fares; a pause waits for no timer."""
+        """Write down the state of the crawl, also between two heartbeats when it pauses."""
         status = self.status(now)
         self.collection.aside.run(_HEARTBEAT, lambda: self._beat(status))
 
@@ -474,7 +474,7 @@ class Refresher:
         }
 
     def status_of_shard(self) -> dict[str, Any]:
-        """What the owner of a shard writes about it, for the next owner and for commands."""
+        """Return what the owner of a shard writes about the shard, for the next owner and for commands."""
         return {
             "threshold": self.planner.threshold,
             "planner": {

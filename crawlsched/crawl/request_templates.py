@@ -45,16 +45,16 @@ _PASSING_META = frozenset(
     }
 )
 _OWN_META = "crawlsched_"
-# What a page's later visits have to know, too.
+# Keys that a page's later visits need, too.
 _KEPT_META = frozenset({"crawlsched_recipe"})
 # Keys that differ between the links to a page: they say where a link stands, and nothing about the page.
 _PLACE_META = frozenset({"depth", "link_text"})
 _PLACE_HEADER = "referer"
 # The attributes of a request that hand data to its callback.
 _HANDED = ("meta", "cb_kwargs")
-# Bits of a digest for all of a template but these two.
+# The number of bits in a digest for the other attributes of a template.
 _OTHERS = 39
-# Keys that Scrapy's middlewares add to a sent request; a request made of it has them, too.
+# Headers that Scrapy's middlewares add to a sent request. A request made of a sent request has them, too.
 _ADDED_WHEN_SENT = frozenset(
     {
         *("accept", "accept-encoding", "accept-language", "authorization", "cookie", "if-modified-since"),
@@ -71,7 +71,7 @@ _needs_no_escaping = re.compile(
 
 
 class RequestTemplate:
-    """What all dispatches of a page's request have in common, without its URL; equal ones share a row in the store."""
+    """What all requests for a page have in common, without the URL; equal templates share a row in the store."""
 
     __slots__ = ("data", "digest")
 
@@ -116,10 +116,10 @@ def meta_of(template: RequestTemplate | None) -> dict[str, Any]:
 
 
 def template_of(request: Request, spider: Spider, *, was_sent: bool = False) -> RequestTemplate | None:
-    """Return what has to be kept of a spider's request so that it can be made again; None for a plain one.
+    """Return the data from which a spider's request can be made again; None for a plain request.
 
-    A request that was made of a sent one (`was_sent`: `response.request.replace()`) has headers that middlewares gave
-    the sent one; these are left out. Data that cannot be kept raise ValueError.
+    A request that was made of a sent one (`was_sent`: `response.request.replace()`) has headers that middlewares added
+    to the sent request. These headers are left out. Data that cannot be kept raise ValueError.
     """
     attributes = request.to_dict(spider=spider)
     attributes["meta"] = {key: value for key, value in attributes["meta"].items() if not _is_passing(key)}
@@ -139,10 +139,10 @@ def template_of(request: Request, spider: Spider, *, was_sent: bool = False) -> 
 
 
 def build_request(url: str, data: Mapping[str, Any] | None, spider: Spider) -> Request:
-    """Make the request of a page; ValueError if the spider has lost the callback or errback that `data` names."""
+    """Make the request of a page; raise ValueError if the spider lacks the callback or errback that `data` names."""
     if not data:
         return _plain_request(url)
-    # A copy, because callbacks may change what they are given and the kept template must not change with it.
+    # The data are copied, since callbacks may change their arguments, and the template must stay the same.
     attributes: dict[str, Any] = {"url": url, **copy.deepcopy(dict(data))}
     if "_class" in attributes:
         _check_class(attributes["_class"])
@@ -168,7 +168,7 @@ def _is_passing(key: Any) -> bool:
 
 
 def _check_class(path: str) -> None:
-    # The path comes from a database; only what is a request may be made of it.
+    # The path comes from a database, so only classes of requests are allowed.
     loaded = load_object(path)
     if not (isinstance(loaded, type) and issubclass(loaded, Request)):
         raise ValueError(f"A request template names the class {path!r}, which is not a scrapy.Request.")
@@ -178,15 +178,15 @@ def _headers_to_text(headers: Mapping[bytes, list[bytes]]) -> list[list[str]]:
     return [[name.decode("latin-1"), value.decode("latin-1")] for name, values in headers.items() for value in values]
 
 
-# An item stands as {_TAG: "item", "class": its path, "value": its fields}.
+# An item is written as {_TAG: "item", "class": its path, "value": its fields}.
 _TAG = "$crawlsched"
 
 
 def _to_kept(value: Any) -> Any:
-    """Return a value as JSON from which `_from_kept` makes an equal one, or raise ValueError.
+    """Return a value as JSON from which `_from_kept` makes an equal value, or raise ValueError.
 
-    It may be what JSON has, and items: `scrapy.Item`, dataclasses, attrs and pydantic classes that can be imported.
-    Other values, such as a tuple, would come back as something else.
+    The value may consist of JSON's types and of items: `scrapy.Item`, dataclasses, attrs and pydantic classes that can
+    be imported. Other values, such as a tuple, would be read back as another type.
     """
     kind = type(value)
     if kind in (int, bool, NoneType) or (kind is float and math.isfinite(value)):
@@ -217,7 +217,7 @@ def _from_kept(value: Any) -> Any:
     path = str(value.get("class"))
     try:
         kind = resolve_name(path)
-        # The path may come from a database, so nothing but an item is made of it.
+        # The path may come from a database, so only classes of items are allowed.
         if not ItemAdapter.is_item_class(kind) or issubclass(kind, dict):
             raise TypeError("it is no item")
         return kind(**_from_kept(value["value"]))
@@ -226,7 +226,7 @@ def _from_kept(value: Any) -> Any:
 
 
 _HEADERS = frozenset({"authorization", "cookie", "proxy-authorization"})
-#: Stands in place of what was struck out, so that a request is never sent without it.
+#: A key in place of credentials that were struck out, so that the request is never sent without them.
 LEFT_OUT = "credentials_left_out"
 
 

@@ -1,4 +1,4 @@
-"""A response arrives: its verdict is carried out, from what is learned to what goes to the spider."""
+"""Responses: the verdict on each response is carried out, from what is learned to what the spider gets."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = ["AS_SERVED", "Responses"]
 
 #: For a page that is gone, or whose response could not be judged.
 AS_SERVED = Verdict(Outcome.DROPPED, deliver=DeliveryKind.AS_SERVED)
-# Reasons to deliver nothing although the content differs, so that validators should have moved.
+# Reasons to deliver nothing although the content differs. In these cases, too, validators should have changed.
 _OTHER_CONTENT = frozenset({"template", "minimum_change", "flapping"})
 
 
@@ -236,7 +236,7 @@ class Responses:
         detector = None if content.seen is None else self._detector(content)
         if detector is not None:
             is_earlier = verdict.kind == "returned" or verdict.reason == "flapping"
-            if visit.probe is not None and is_earlier:  # it was put off because it showed former content again
+            if visit.probe is not None and is_earlier:  # its page had shown former content again
                 detector.noise.n_returns = 0 if verdict.reason == "flapping" else detector.noise.n_returns + 1
             collection.keep_learned(page, content.url, content.fingerprint.recipe, now)
         if verdict.reason == "template":
@@ -247,7 +247,7 @@ class Responses:
         return detector
 
     def _note_passing(self, visit: Visit, facts: PageFacts, content: Content, now: float) -> None:
-        """Another page was served in this one's place a moment ago, and now the page is itself again."""
+        """Note that another page was served in the place of this page a moment ago, and is not any more."""
         probe = visit.probe
         if probe is None or not probe.is_held or probe.first.likeness == content.likeness:
             return
@@ -259,7 +259,7 @@ class Responses:
     def _try_validators(
         self, visit: Visit, facts: PageFacts, fetched: ResponseFacts, verdict: Verdict, now: float
     ) -> None:
-        """Content came for a request without validators: did the validators move as the content did?"""
+        """Note, after a request without validators, whether the validators changed as the content did."""
         if visit.validated or verdict.changed is None or (visit.probe is not None and visit.probe.was_conditional):
             return
         before = facts.etag, facts.last_modified
@@ -271,7 +271,7 @@ class Responses:
     # -- second fetches
 
     def _second_fetched(self, visit: Visit, fetched: ResponseFacts, content: Content, now: float) -> Verdict:
-        """A second fetch only taught what is noise: the first fetch had already judged the page."""
+        """Learn what is noise from a second fetch; the page was judged at the first fetch."""
         assert visit.probe is not None
         first = visit.probe.first.seen
         if _is_like(visit.probe.first, content):
@@ -282,19 +282,19 @@ class Responses:
             assert content.seen is not None
             finding = detector.judge(content.seen, first.trace, now, learns=False)
             if finding.is_change and not finding.is_suspect:
-                # It was edited between the two fetches: the spider is to have the second content, too.
+                # The page was edited between the two fetches, so the spider gets the second content, too.
                 return self._judged(visit, visit.page, fetched, content, now)
             self.collection.keep_learned(visit.page, content.url, content.fingerprint.recipe, now)
         return self._taught(visit, fetched, now)
 
     def _taught(self, visit: Visit, fetched: ResponseFacts, now: float) -> Verdict:
-        """A visit that could only teach has ended."""
+        """End a second fetch of a page that was judged at the first fetch."""
         self.ends.end(visit, Outcome.PROBED, now, fetched)
         self._planner.release(visit.page, now)
         return Verdict(Outcome.PROBED)
 
     def _impossible_answered(self, visit: Visit, probe: Probe, now: float, fetched: ResponseFacts) -> Verdict:
-        """A host was asked for a page that cannot exist: its answer is what it serves in the place of pages."""
+        """Learn what a host serves in the place of pages from its answer for a page that cannot exist."""
         content = None if fetched.is_cut_short else fetched.content
         wrong_pages = self.collection.wrong_pages
         if content is not None and not content.fingerprint.is_empty:
@@ -313,11 +313,11 @@ class Responses:
     # -- pages that have moved
 
     def _moved(self, visit: Visit, to: Request, fetched: ResponseFacts, content: Content, now: float) -> Verdict:
-        """Every redirect was permanent: the page lives elsewhere now, and what came is that page's content."""
+        """Every redirect was permanent, so the content is that of the page at the new address."""
         old = self.collection.facts_of(visit.page)
         name = self.collection.request_fingerprint(to.url)
         page = self.collection.index.page(name)
-        if page == visit.page:  # an address that this project's fingerprinter takes for the same
+        if page == visit.page:  # for this project's fingerprinter, both addresses are the same page
             return self._judged(visit, page, fetched, content, now)
         if page < 0:
             importance = float(self._planner.pages.importance[visit.page])
@@ -330,7 +330,7 @@ class Responses:
         if page >= 0:
             self.book.moved(visit.page, page, now)
         if page < 0 or self._planner.in_flight(page):
-            # Another process, or the visit of the page itself that is under way, delivers what it says.
+            # Another process, or an open visit to the new address, delivers the content.
             self._leave_address(visit, to, self.ends.end(visit, Outcome.MOVED, now, fetched), now)
             return Verdict(Outcome.MOVED)
         return self._judged(visit, page, fetched, content, now)

@@ -16,14 +16,14 @@ from crawlsched.planner import Pick, Planner
 
 __all__ = ["OnePass", "Starts"]
 
-# The least seconds between two searches through all pages.
+# Two searches through all pages are at least this far apart (seconds).
 _LOOKED_THROUGH = 0.2
 _FORCED_AT_ONCE = 1_000
 
 
 @dataclass(eq=False)
 class OnePass:
-    """Knows which pages were tried in this run, and whether any is left; it ends after `most` visits at the latest.
+    """Knows which pages were tried in this run, and whether any page is left. The run has at most `most` visits.
 
     The pages of a host that has failed for `patience` seconds are left to the next pass.
 
@@ -50,12 +50,12 @@ class OnePass:
     def __post_init__(self) -> None:
         self._n = self._n_released = 0
         self._held: set[int] = set()
-        # How many pages, visits and releases there were when it last ran out of pages.
+        # How many pages, visits and releases there were when the planner last ran out of pages.
         self._over_at: tuple[int, int, int] | None = None
         self._looked_at = -np.inf
 
     def pick(self, now: float, host_free_at: Callable[[int, float], float]) -> Pick | None:
-        """Return the page to crawl now, None if none may go; those that had their visit in this run are put aside."""
+        """Return the page to crawl now, or None; pages that had their visit in this run are put aside."""
         if self.is_full:
             return None
         while (pick := self.planner.pick(now, host_free_at)) and self.planner.pages.marks.item(pick.page) & TRIED:
@@ -76,7 +76,7 @@ class OnePass:
         self._n_released += 1
 
     def tried_since(self, since: float) -> None:
-        """Another process had these shards: pages crawled from then on were tried in this pass."""
+        """Another process had these shards, so pages that were crawled since this time were tried in this pass."""
         pages = self.planner.pages
         pages.marks[: pages.n][pages.crawled_at[: pages.n] >= since] |= np.uint16(TRIED)
 
@@ -93,7 +93,7 @@ class OnePass:
 
     @property
     def is_full(self) -> bool:
-        """Whether the number of visits is reached."""
+        """Whether the largest number of visits is reached."""
         return self.most is not None and self._n >= self.most
 
     def left(self, now: float) -> NDArray[np.intp]:
@@ -108,7 +108,7 @@ class OnePass:
         return np.flatnonzero(is_left)
 
     def is_over(self, now: float) -> bool:
-        """Whether there is no page left to try; those that back off are tried when no other is left."""
+        """Whether there is no page left to try; pages that back off are tried when no other page is left."""
         if self.is_full:
             return True
         known = (self.planner.pages.n, self._n, self._n_released)
@@ -125,15 +125,16 @@ class OnePass:
         return not left.size
 
 
-# Pages wait at most for these seconds, or for as many slots as there are first start requests if that is longer.
+# Known pages wait for at most this time (seconds). If one slot for each first start request takes longer, they wait for
+# these slots.
 _LONGEST_WAIT = 60.0
 
 
 @dataclass(eq=False)
 class Starts:
-    """What goes first in a run: known pages wait for the `first` start requests, and for all that are no pages.
+    """Let known pages wait for the `first` start requests, and for all requests that are no pages.
 
-    Until then all requests are start requests or come from them, such as a log-in.
+    Until these have ended, all requests are start requests or follow from start requests, such as a log-in.
 
     Examples
     --------
@@ -157,13 +158,13 @@ class Starts:
         self._until = now + max(_LONGEST_WAIT, self.first / bandwidth)
 
     def asked(self, page: int = -1) -> None:
-        """start() made a request, for a page or for none (-1); the first of them go first."""
+        """start() made a request, for a page or for no page (-1); the first start requests go out first."""
         self._n += 1
         if not self.is_over and self._n <= self.first and page >= 0:
             self.line.append(page)
 
     def look(self, now: float, is_busy: bool) -> bool:
-        """Look whether all that goes first has ended (`is_busy`: something goes on); return whether others may go."""
+        """Return whether the other pages may go out now; `is_busy`: requests that go first are under way."""
         is_through = self.has_ended or self._n >= self.first
         if now >= self._until or (is_through and not (self.line or is_busy)):
             self.is_over = True

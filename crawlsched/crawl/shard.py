@@ -1,4 +1,4 @@
-"""Shards: the hosts of a collection by where they are kept; this process has some shards in memory."""
+"""Shards: each has a part of the hosts of a collection. This process has some shards in memory."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Shards:
     Parameters
     ----------
     n : int or None
-        How many the collection has; None: it is a single one, with the number 0.
+        How many shards the collection has; None: a single shard, with the number 0.
     pages : Pages
     hosts : Hosts
     numbers : PageNumbers
@@ -83,7 +83,7 @@ class Shards:
         if n_hosts > known.size:
             new = [self.number_of(name) for name in self._hosts.names[known.size :]]
             known = self._of_host = np.concatenate([known, np.array(new, np.int32)])
-        return known  # another thread may have put a shorter one in its place
+        return known  # another thread may have put a shorter array in its place
 
     def hosts_of(self, number: int) -> list[int]:
         """Return the known hosts of a shard."""
@@ -104,6 +104,6 @@ class Shards:
         return found
 
     def rows_of(self, shard: Shard, numbers: NDArray[np.integer] | Sequence[int]) -> NDArray[np.intp]:
-        """Return the pages that the store of a shard has under these numbers; -1: there is none."""
+        """Return the pages that the store of a shard has under these numbers; -1: there is no such page."""
         among = None if self.n is None else self.pages_of(shard.number)
         return self._numbers.rows(np.asarray(numbers, np.int64), among)

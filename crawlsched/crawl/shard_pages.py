@@ -29,10 +29,10 @@ logger = logging.getLogger(__name__)
 
 Block = dict[str, NDArray[Any]]
 
-#: Pages that come into memory, or leave it, in one step while the crawl goes on.
+#: A step loads this number of pages into memory, or takes them out, while the crawl goes on.
 MOVED_AT_ONCE = 500
-# This number of blocks goes into the index together, since it is copied each time. Then the memory left over from
-# reading is given back: a byte a page, which matters when most of it is in use.
+# This number of blocks is put into the index together, since the index is copied each time. After that, memory that was
+# needed for reading is given back: a byte a page.
 _BLOCKS_TOGETHER = 100
 
 
@@ -57,7 +57,7 @@ class ShardPages:
         self._collection = collection
         self._hosts, self._index = collection.hosts, collection.index
         self._planner, self._shards = collection.planner, collection.shards
-        # Rows of pages that are another process's now, and when they were left.
+        # Rows of pages that belong to another process now, and the time since which they do.
         self._left_rows: deque[tuple[float, NDArray[np.intp]]] = deque()
 
     def open(self, now: float) -> None:
@@ -103,11 +103,12 @@ class ShardPages:
         )
 
     def take_in(self, stored: StoredShard, now: float) -> Iterator[None]:
-        """Take a shard in, step by step; it is here after the last one."""
+        """Take a shard in, step by step; it is in memory after the last step."""
         shard, planner = stored.shard, self._planner
         here = self._collection.sources.load(stored.sources, now)
         shard.source_numbers = {number: there for there, number in reversed(here.items())}
-        # The plan comes first, and so applies to each page as it comes, instead of to slice after slice of all of them.
+        # The plan is read first, so it applies to each page when the page is loaded. Later it would have to be applied
+        # to all pages, slice by slice.
         if planner.plan is None and (plan := self._plan_of(stored)) is not None:
             planner.adopt(plan, now)
             planner.work(now)
@@ -163,7 +164,8 @@ class ShardPages:
     def _load(self, stored: StoredShard, here: Mapping[int, int], now: float) -> Iterator[Block]:
         """Load pages into the planner in blocks, and yield each with the ``row`` of each page in memory."""
         planner, numbers = self._planner, self._collection.numbers
-        # Room for all at once, and blocks that are small beside it: growing takes as much memory again for a moment.
+        # Room is made for all pages at once, since growing an array takes its memory twice for a moment. A block is
+        # small in comparison.
         n_pages = planner.pages.n + stored.n_pages
         planner.reserve(n_pages)
         numbers.reserve(n_pages)
@@ -178,7 +180,7 @@ class ShardPages:
             yield block
         if n_unlearned:
             logger.warning(
-                "%d pages are new to this CRAWLSCHED_ESTIMATOR; `crawlsched db refit` teaches it their kept visits.",
+                "%d pages are new to this CRAWLSCHED_ESTIMATOR; `crawlsched db refit` teaches it their stored visits.",
                 n_unlearned,
             )
         pages = self._shards.rows_of(stored.shard, [page for page, *_ in stored.further])
@@ -187,7 +189,7 @@ class ShardPages:
         planner.load_further(further, now)
 
     def _rows_for(self, n: int, now: float) -> NDArray[np.intp]:
-        """Return rows for new pages, first those that were left long ago: visits of their pages have ended by then."""
+        """Return rows for new pages; rows that were given up long ago come first, since no visit uses them any more."""
         given, n_given, long_ago = [np.empty(0, np.intp)], 0, now - self._collection.settings.visit_timeout
         while n_given < n and self._left_rows and self._left_rows[0][0] <= long_ago:
             left_at, rows = self._left_rows.popleft()
@@ -230,7 +232,7 @@ class ShardPages:
         self._left_rows.append((now, pages))
 
     def _put(self, shard: Shard, keys: NDArray[np.uint64], pages: NDArray[np.intp]) -> None:
-        """Put pages into the index; those that differ from others in ignored parameters only are deleted instead."""
+        """Put pages into the index; pages that differ from others only in ignored parameters are deleted instead."""
         if self._collection.settings.ignore_parameters:
             _, first = np.unique(keys, return_index=True)
             same = np.delete(pages, first)
@@ -266,7 +268,7 @@ class ShardPages:
 
 
 def _here(found: NDArray[Any], sources: Mapping[int, int]) -> NDArray[np.int32]:
-    """Return the numbers in memory of sources that a store numbers otherwise; -1: there is no such source."""
+    """Return the numbers in memory of sources, given by their numbers in a store; -1: there is no such source."""
     named, place = np.unique(found, return_inverse=True)
     here: NDArray[np.int32] = np.array([sources.get(source, -1) for source in named.tolist()], np.int32)[place]
     return here

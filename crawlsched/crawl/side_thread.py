@@ -19,9 +19,9 @@ __all__ = ["SLICE", "STEP", "Aside", "LongWork", "give_memory_back", "share_one_
 logger = logging.getLogger(__name__)
 
 
-#: Seconds of long work between two looks at the slots, and of rest after it.
+#: Long work goes on for this time (seconds), and then rests for the same time so that slots come in time.
 SLICE = 0.002
-#: Things that one step works off: each takes 50 microseconds, so a step takes a millisecond at most.
+#: A step handles this number of things. Each takes 50 microseconds, so a step takes a millisecond at most.
 STEP = 16
 
 _T = TypeVar("_T")
@@ -31,8 +31,8 @@ _Job = tuple[Future[Any], Callable[[], Any]]
 class Aside:
     """Runs functions in one other thread, one after the other.
 
-    `then` is called when the crawling thread calls `collect`: only the crawling thread touches the arrays, without a
-    lock. The guard reports failures.
+    `then` is called when the crawling thread calls `collect`. So only the crawling thread uses the arrays, and they
+    need no lock. The guard reports failures.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class Aside:
         self._thread.start()
 
     def run(self, name: str, function: Callable[[], _T], then: Callable[[_T], None] | None = None) -> None:
-        """Run a function in the other thread, after all that were asked for before."""
+        """Run a function in the other thread, after all earlier functions."""
         future: Future[_T] = Future()
         self._running.append((name, future, then))
         self._jobs.put((future, function))
@@ -62,13 +62,13 @@ class Aside:
         return any(running == name for running, *_ in self._running)
 
     def collect(self) -> None:
-        """Do what follows for every function that has ended."""
+        """Call `then` for every function that has ended."""
         while self._running and self._running[0][1].done():
             name, future, then = self._running.popleft()
             self._guard.run(name, partial(_follow, future, then))
 
     def close(self, timeout: float | None = None) -> bool:
-        """Wait for what is under way, `timeout` seconds at most, and do what follows; return whether all has ended."""
+        """Wait at most `timeout` seconds for functions under way, and call `then`; return whether all have ended."""
         self._jobs.put(None)
         self._thread.join(timeout)
         self.collect()
@@ -81,7 +81,7 @@ class Aside:
                 future.set_result(function())
             except BaseException as error:
                 future.set_exception(error)
-            # The result is not kept until the next one comes, since it may be large.
+            # The result may be large, so it is released before the thread waits for another function.
             del job, future, function
 
 
@@ -94,9 +94,8 @@ def _follow(future: Future[Any], then: Callable[[Any], None] | None) -> None:
 def share_one_heap() -> None:
     """Let all threads that begin from now on use one heap; without glibc it does nothing.
 
-    glibc gives each thread a heap of its own, although Python's lock hardly ever lets two threads allocate at a time.
-    The threads that write, read and plan leave unused memory between pieces in use. By this a crawl of 400 pages grew
-    by 1.4 % in ten minutes.
+    glibc gives each thread a heap of its own, although Python's global lock lets one thread allocate at a time. In each
+    heap, unused memory stays between pieces in use. This made a crawl of 400 pages grow by 1.4 % in ten minutes.
     """
     m_arena_max = -8  # its number in glibc's malloc.h
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
@@ -106,7 +105,8 @@ def share_one_heap() -> None:
 
 def give_memory_back() -> None:
     """Give back memory that was needed for a moment and that the C library keeps for later."""
-    # Reading the rows needs 30 bytes a page, and a plan 27 MB; glibc lets go of them on request, which takes a ms.
+    # Reading the rows needs 30 bytes a page, and making a plan needs 27 MB. glibc returns this memory to the system on
+    # request, which takes a millisecond.
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)

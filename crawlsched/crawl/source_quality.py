@@ -1,4 +1,4 @@
-"""The quality of a source: one figure with its counts, which is the same wherever it is shown, and its dates."""
+"""The quality of a source, computed here for every report, so that all show the same figures; and its dates."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ __all__ = [
     "tallied",
 ]
 
-#: Quality is fitted from this number of a store's newest visits, wherever it is shown.
+#: Quality is fitted to this number of a store's newest visits, in all reports.
 VISITS = 20_000
-# An interval of this width means that a share is not known.
+# A share with an interval of this width, or wider, is not known.
 _NEARLY_ALL = 0.8
 _FEEDS = ("rss", "atom", "json")
 
@@ -33,8 +33,8 @@ _FEEDS = ("rss", "atom", "json")
 def quality(visits: Mapping[str, Any], chosen: Any) -> dict[str, Any]:
     """Fit precision, recall and false announcements to the chosen visits, and return the counts, too.
 
-    ``heard`` counts visits after an announcement, ``true`` those of them that found a change. A share is None while its
-    interval spans nearly everything.
+    ``heard`` counts visits after an announcement, ``true`` the visits among these that found a change. A share is None
+    while its interval spans nearly all values from 0 to 1.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def quality_of(source: Source, visits: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _unknown_since(source: Source, found: Mapping[str, Any]) -> str:
-    """Say why nothing is known of a source yet.
+    """Say why a source's precision is not known yet.
 
     >>> source = Source(0, "sitemap", "https://a.example/map.xml", "a.example")
     >>> _unknown_since(source, {"heard": 0}), _unknown_since(source, {"heard": 14, "true": 14})
@@ -100,7 +100,7 @@ def named(source: Source) -> str:
     return f"{kind} {source.url}"
 
 
-# The newest delays that are kept of a source.
+# At most this number of delays are kept of a source, the newest.
 _REMEMBERED = 100
 
 
@@ -110,7 +110,7 @@ def tallied(quality: dict[str, Any], read: SourceRead, now: float) -> dict[str, 
     ``late`` has the seconds from each stated date to its reading; a date that many pages of a reading share counts
     once.
     """
-    # Below zero are marks of texts that are no dates.
+    # Values below zero mark texts that are no dates.
     stated = np.array([np.nan if date is None or date < 0.0 else date for date in read.lastmod])
     stated = stated[read.announced] if stated.size else stated
     # A date without a time of day does not say when in that day the page changed.

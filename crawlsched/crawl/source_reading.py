@@ -53,7 +53,7 @@ class SourceRead:
     pages: NDArray[np.intp] = field(default_factory=lambda: _NO_PAGES)  # known pages that it names
     # Which of these pages it announces as changed: their lastmod differs from the stored one.
     announced: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, bool))
-    # Their dates as stated now, by page; for a date that cannot be read, the `text_mark` of its text.
+    # The present date of each of these pages; for a date that cannot be read, the `text_mark` of its text.
     lastmod: list[float | None] = field(default_factory=list)
     # How often each page's lastmod was seen to differ, this time included.
     n_announced: list[int] = field(default_factory=list)
@@ -62,7 +62,7 @@ class SourceRead:
 
 
 def read_source(collection: Collection, number: int, url: str, body: bytes) -> SourceRead:
-    """Read a sitemap, an index of sitemaps, or a robots.txt, in whatever thread; change nothing.
+    """Read a sitemap, an index of sitemaps, or a robots.txt, in any thread and without side effects.
 
     The crawling thread may add pages meanwhile, so it checks again before it adds an unknown entry.
     """
@@ -73,7 +73,7 @@ def read_source(collection: Collection, number: int, url: str, body: bytes) -> S
         document = read_robots(body, url)
     else:
         above = _above(collection, source)
-        # Hosts whose robots.txt names it, so that it may list their pages; its own host is always among them.
+        # A source may list pages of its own host, and of the hosts whose robots.txt names it or an index above it.
         hosts = {host for one in (source, *above) for host in (one.host, *one.hosts)}
         document = read_sitemap(body, url, hosts=hosts, ancestors=tuple(index.url for index in above))
     shard = collection.shards.of_name(source.host)
@@ -94,7 +94,7 @@ def _above(collection: Collection, source: Source) -> list[Source]:
 
 
 def _look_up(read: SourceRead, collection: Collection, shard: Shard) -> list[_Entry]:
-    """Note which entries are of known pages of a shard and which of unknown ones; return those of the known pages."""
+    """Separate a shard's entries into those of known and of unknown pages; return the entries of known pages."""
 
     def known_as(url: str) -> tuple[bytes, int]:
         name = collection.request_fingerprint(url)
@@ -109,13 +109,13 @@ def _look_up(read: SourceRead, collection: Collection, shard: Shard) -> list[_En
     columns = zip(entries.url, entries.lastmod, entries.precision, entries.lastmod_text, strict=True)
     for number, entry in enumerate(columns):
         url = entry[0]
-        if number % STEP == 0:  # in favour of the slot clock
+        if number % STEP == 0:  # to let the slot clock run
             time.sleep(SLICE)
         try:
             name, page = known_as(url)
             if page < 0 and (plain := without_tracking(url)) != url:
                 entry, (name, page) = (plain, *entry[1:]), known_as(plain)
-        except ValueError:  # Scrapy or the project's own fingerprinter can make no request of it
+        except ValueError:  # Scrapy or the project's own fingerprinter rejects the URL
             refused.append(url)
             continue
         if page >= 0:
@@ -131,7 +131,7 @@ def _look_up(read: SourceRead, collection: Collection, shard: Shard) -> list[_En
 
 
 def _later(before: _Entry | None, entry: _Entry) -> _Entry:
-    """Return the one of a page's two entries that has the later date; the first if that is not known."""
+    """Return the later of a page's two entries by their dates; the first one if the dates do not tell."""
     if before is None:
         return entry
     return entry if entry[1] is not None and (before[1] is None or entry[1] > before[1]) else before
@@ -185,7 +185,7 @@ _FEEDS = ("application/rss+xml", "application/atom+xml", "application/feed+json"
 
 
 def linked_sources(body: bytes, url: str) -> list[str]:
-    """Return the first feed and the sitemaps that a page links to in its head, within its first 32 KB, on its own site.
+    """Return the first feed and the sitemaps of its own site to which a page links in its head (first 32 KB).
 
     >>> head = b"<link rel='alternate' type='application/rss+xml' href='/feed'><link rel=sitemap href=/map.xml>"
     >>> linked_sources(b"<html><head>" + head, "https://a.example/1")
@@ -195,7 +195,7 @@ def linked_sources(body: bytes, url: str) -> list[str]:
     lowered = head.lower()
     if b"alternate" not in lowered and b"sitemap" not in lowered:
         return []
-    from lxml import etree, html  # here: most pages name none
+    from lxml import etree, html  # imported here, since most pages name no source
 
     try:
         document = html.document_fromstring(head)

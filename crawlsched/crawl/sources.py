@@ -14,16 +14,17 @@ from crawlsched.store import Source
 
 __all__ = ["POLLED_KINDS", "Sources"]
 
-#: Sources that are polled; the others (pings) come by themselves.
+#: Kinds of sources that are polled; pings come by themselves.
 POLLED_KINDS = ("sitemap", "robots")
-# All sources together take about this share of the bandwidth at most, and each waits for this share of a round.
+# All sources together take at most about this share of the bandwidth. The interval of a source is at least about this
+# share of the time in which all pages are crawled once.
 _SHARE = 1 / 6
-# When a source that nobody names any more is asked again: in the year 2255.
+# A source that nobody names any more is polled again at this time: in the year 2255.
 _NEVER = 9e9
 
 
 class Sources:
-    """The sitemaps (and robots.txt files, where nobody else reads them) of a collection.
+    """The sitemaps (and robots.txt files, where Scrapy does not read them) of a collection.
 
     Examples
     --------
@@ -36,19 +37,20 @@ class Sources:
     """
 
     def __init__(self, interval: float, most_of_a_host: int = Limits().max_children, *, once: bool = False) -> None:
-        self.interval = interval  # seconds between two polls of a source that has news, at the most
-        self._once = once  # in this run: the next one goes on
-        # As many as one index may list; with three levels of indexes there is no bound otherwise.
+        self.interval = interval  # the most seconds between two polls of a source that has news
+        self._once = once  # poll each source only once in this run
+        # One index may list this number of sitemaps. Without the limit, three levels of indexes could list any number.
         self._most_of_a_host = most_of_a_host
         self._n_of_host: Counter[str] = Counter()
         self.n_named_by_pages: Counter[str] = Counter()  # by host
         self._polls_per_second = 0.0
         self._rows: dict[int, Source] = {}
-        # Sources that another process has by now stay here, too: a source that comes back gets its old number.
+        # Sources that belong to another process now stay here, too, so that a source gets its old number when it comes
+        # back.
         self._numbers: dict[tuple[str, str], int] = {}
         self._polls: PriorityQueue[int] = PriorityQueue()  # by the time of their next polls
-        # By host, both in order. In dictionaries no source waits twice. A host that may not be asked delays only
-        # its own sources, however many sitemaps its index lists.
+        # The due sources by host; hosts and sources are in order. Dictionaries hold each source only once. A host that
+        # may not be asked delays only its own sources, however many sitemaps its index lists.
         self._due: dict[str, dict[int, None]] = {}
 
     def named_by_page(self, number: int) -> Source:
@@ -73,7 +75,8 @@ class Sources:
 
         Returns
         -------
-        dict of int to int The sources' numbers in memory, by their numbers in the store.
+        dict of int to int
+            The sources' numbers in memory, by their numbers in the store.
         """
         numbers: dict[int, int] = {}
         new = []
@@ -94,7 +97,7 @@ class Sources:
         return numbers
 
     def drop(self, numbers: Iterable[int]) -> None:
-        """Sources are another process's from now on. O(those)."""
+        """Drop sources that belong to another process from now on; O(these sources)."""
         for number in numbers:
             self._take_out_of_line(number)
             self._count(self._rows.pop(number), -1)
@@ -132,7 +135,7 @@ class Sources:
         return sum(map(len, self._due.values()))
 
     def leave(self, number: int) -> list[Source]:
-        """Poll a source no more, nor those that it lists, until it is added again; return the new rows. O(sources)."""
+        """Stop polling a source and what it lists until it is added again; return the new rows. O(sources)."""
         listed = [row.source for row in self if row.parent == number and row.next_poll_at != _NEVER]
         self._take_out_of_line(number)
         left = self.describe(number, next_poll_at=_NEVER, fingerprint=None, etag=None, last_modified=None)
@@ -146,7 +149,7 @@ class Sources:
             self._line_up(number)
 
     def next_due(self, now: float, may_go: Callable[[Source], bool]) -> int | None:
-        """Take the first source in line whose host may be asked, and put that host last; O(h) where h hosts wait."""
+        """Take the first source in line whose host may be asked, and put this host last; O(h) for h waiting hosts."""
         self._line_up_due(now)
         for host, waiting in self._due.items():
             number = next(iter(waiting))
@@ -170,11 +173,11 @@ class Sources:
     ) -> Source:
         """Note that a poll has ended, and plan the next one; return the new row.
 
-        It comes twice as soon after news, if all sources together take less than their share, and half as soon without
-        any. None says that the poll has failed.
+        After news the next poll comes twice as soon, if all sources together take less than their share. Without news
+        it comes half as soon. `has_news` is None if the poll has failed.
         """
         source, most, usual = self[number], _SHARE * bandwidth, 1.0 / self.interval
-        if source.next_poll_at == _NEVER:  # left while it was asked
+        if source.next_poll_at == _NEVER:  # dropped while it was polled
             return self.describe(number, polled_at=now)
         if (rate := source.quality.get("polls_per_second")) is None:
             # A sitemap with a date in its index is polled when that date changes.
@@ -230,5 +233,5 @@ class Sources:
 
 
 def _name(kind: str, url: str) -> tuple[str, str]:
-    # A document's URL has several spellings; a ping's is the name of a host.
+    # The URL of a document has several spellings; the URL of a ping is the name of a host.
     return kind, canonical(url) if kind in POLLED_KINDS else url

@@ -36,11 +36,11 @@ class Subscription(NamedTuple):
         return {**quality, "hub": self._asdict()}
 
     def is_due(self, now: float) -> bool:
-        """Whether to ask the hub now: once a day, which renews what it has granted."""
+        """Whether to ask the hub now: once a day, which renews the subscription."""
         return self.hub is not None and now >= self.asked_at + DAY
 
     def after(self, hubs: Hubs, url: str) -> Self:
-        """Return the subscription after its feed was read: another hub or name is another subscription.
+        """Return the subscription after its feed was read; if the hub or the name differs, a new subscription begins.
 
         Whether the hub's address is private is judged when it is asked.
 

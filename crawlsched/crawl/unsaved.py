@@ -24,7 +24,7 @@ __all__ = ["Unsaved"]
 
 
 class Unsaved:
-    """Collects what has to be written; gives it away as one batch."""
+    """Collects changes that have to be written, and hands them over as one batch."""
 
     def __init__(self, shards: Shards, numbers: PageNumbers, sources: Sources, planner: Planner) -> None:
         self.number = 1
@@ -38,7 +38,7 @@ class Unsaved:
         self.since: float | None = None
 
     def _of(self, shard: Shard | None, now: float) -> Batch:
-        """Return the batch of a shard, in which something of this time is written down."""
+        """Return the batch of a shard, to which a change of this time is added."""
         if shard is None:
             return Batch()
         self.since = now if self.since is None else self.since
@@ -115,7 +115,8 @@ class Unsaved:
 
     def source(self, source: Source, now: float) -> None:
         """A source was found or polled."""
-        # A polled source is in the shard of its host. Others announce pages anywhere: each shard has a row for them.
+        # A polled source is in the shard of its host. Other sources announce pages of any host, so each shard has a row
+        # for them.
         if source.kind in POLLED_KINDS or self._shards.n is None:
             shard = self._shards.of_name(source.host)
             if shard is not None:
@@ -126,7 +127,7 @@ class Unsaved:
                 self._put_source(shard, source, now)
 
     def _source_in(self, shard: Shard, source: int, now: float) -> int:
-        """Return the number of a source in a shard, which gets it if it is new there."""
+        """Return the number of a source in a shard; a source that is new there is added."""
         if source not in shard.source_numbers and source in self._sources:
             self._put_source(shard, self._sources[source], now)
         return shard.source_numbers.get(source, -1)
@@ -147,7 +148,7 @@ class Unsaved:
         return self._of(self._shards.here.get(number), now)
 
     def forget(self, pages: NDArray[np.integer]) -> None:
-        """Leave out these pages from now on."""
+        """Write down nothing of these pages."""
         self._pages.difference_update(pages.tolist())
         shards = self._shards.numbers_of(pages)
         for shard, batch in self._batches.items():
@@ -161,7 +162,7 @@ class Unsaved:
                 del batch.announcements[key]
 
     def hand_over(self, submit: Callable[..., None], now: float) -> None:
-        """Hand over what has been collected, and begin the next batch; after a failure all is handed over again."""
+        """Hand over the collected changes, and begin the next batch; after a failure they are handed over again."""
         pages = np.fromiter(self._pages, np.intp, len(self._pages))
         shards = self._shards.numbers_of(pages)
         for shard in self._shards:

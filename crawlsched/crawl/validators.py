@@ -15,9 +15,9 @@ _HEADERS = {"etag": "ETag", "last_modified": "Last-Modified"}
 _PRIOR_STALE, _PRIOR_CHANGES = 0.5, 2.5
 # A validator is honest below this doubt, and lies above three times this doubt.
 _HONEST_BELOW = 0.1
-# There is a verdict from this number of trials, or of quiet spells, on.
+# A verdict needs at least this number of trials, or of quiet spells.
 _ENOUGH = 3
-# After this number of trials, older ones count half.
+# After this number of trials, older trials count half.
 _REMEMBERED = 60
 
 _Validators = tuple[str | None, str | None]
@@ -25,7 +25,7 @@ _Validators = tuple[str | None, str | None]
 
 @dataclass(slots=True)
 class Tally:
-    """What trials of one validator found: visits without it that brought content to compare.
+    """The results of one validator's trials. A trial is a visit without the validator that has content to compare.
 
     Examples
     --------
@@ -38,9 +38,9 @@ class Tally:
     ('honest', 0.0)
     """
 
-    moved: int = 0  # the page had changed: the validator had, too, or it had not
+    moved: int = 0  # the page had changed, and the validator had, too (`stale`: it had not)
     stale: int = 0
-    restless: int = 0  # the page had not changed: the validator had, or it had not, either
+    restless: int = 0  # the page had not changed, but the validator had (`quiet`: it had not, either)
     quiet: int = 0
 
     def count(self, *, changed: bool, moved: bool) -> None:
@@ -56,20 +56,20 @@ class Tally:
 
     @property
     def doubt(self) -> float:
-        """The probability that the validator stays the same although the page has changed; 0 for an honest one."""
+        """The probability that the validator stays the same although the page has changed; 0 if it is honest."""
         doubt = (self.stale + _PRIOR_STALE) / (self.moved + self.stale + _PRIOR_CHANGES)
         return 0.0 if self.moved >= _ENOUGH and doubt < _HONEST_BELOW else doubt
 
     @property
     def standing(self) -> str:
-        """The verdict on it: "honest", "lying" or "unknown"."""
+        """The verdict on the validator: "honest", "lying" or "unknown"."""
         if not self.doubt:
             return "honest"
         return "lying" if self.doubt > 3.0 * _HONEST_BELOW and self.stale > 1 else "unknown"
 
     @property
     def tells_time(self) -> bool:
-        """Whether a Last-Modified is the time of the last change: it moves when the page does, and only then."""
+        """Whether a Last-Modified is the time of the last change: it changes when the page does, and only then."""
         is_calm = self.quiet >= _ENOUGH and self.restless <= _HONEST_BELOW * (self.quiet + self.restless)
         return self.standing == "honest" and is_calm
 
@@ -92,7 +92,7 @@ class ValidatorTrials:
         return self._hosts.get(host) or (Tally(), Tally())
 
     def to_send(self, host: int, etag: str | None, last_modified: str | None) -> _Validators:
-        """Return the validators with which a visit is made conditional; none if it puts them on trial."""
+        """Return the validators with which a visit is made conditional; no validator if they are on trial."""
         of_etag, of_date = self.of(host)
         etag = None if of_etag.standing == "lying" else etag
         last_modified = None if of_date.standing == "lying" else last_modified
@@ -103,9 +103,9 @@ class ValidatorTrials:
         return (None, None) if self._rng.random() < share else (etag, last_modified)
 
     def doubt(self, host: int, etag: str | None, last_modified: str | None) -> float | None:
-        """Return the probability that a 304 comes although the page has changed; None if it is not believed.
+        """Return the probability that a 304 comes although the page has changed; None if a 304 is not believed.
 
-        Where both are sent, a server goes by the ETag.
+        Where both validators are sent, a server uses the ETag.
         """
         if not etag and not last_modified:
             return None

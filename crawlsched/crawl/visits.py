@@ -1,4 +1,4 @@
-"""Visits: every dispatched request, from the moment it leaves until it is resolved, exactly once."""
+"""Visits: every dispatched request, from its dispatch until the visit is resolved, exactly once."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Visit:
     unanswered: bool = False  # its host could not be reached, or did not answer
     validated: bool = False  # the request carries our If-None-Match or If-Modified-Since
     sent: tuple[str | None, str | None] = (None, None)  # the ETag and Last-Modified that it carries
-    probe: Probe | None = None  # what this visit is the second fetch of
+    probe: Probe | None = None  # the probe, if this visit is a second fetch
 
     @property
     def tracked(self) -> bool:
@@ -67,14 +67,15 @@ class Visit:
 
     @property
     def is_ours(self) -> bool:
-        """Whether the spider did not ask for it: a source, or a page's second fetch."""
+        """Whether the add-on made the request by itself: for a source, or for a page's second fetch."""
         return self.source >= 0 or self.probe is not None
 
 
 class ResponseFacts(NamedTuple):
     """The facts of a response that the refresher needs.
 
-    `moved_to` is the final request if every redirect was permanent, `location` the URL of one that was not followed.
+    `moved_to` is the final request if every redirect was permanent, `location` the target of a redirect that was not
+    followed.
     """
 
     status: int
@@ -96,8 +97,8 @@ class ResponseFacts(NamedTuple):
 class Visits:
     """The open visits, and how many ended in which way.
 
-    Several of Scrapy's paths can announce the end of one request (a middleware, the errback, a signal, a time-out). The
-    first one counts.
+    Several of Scrapy's paths can announce the end of one request (a middleware, the errback, a signal, a time-out).
+    Only the first announcement counts.
 
     Examples
     --------
@@ -127,8 +128,8 @@ class Visits:
     def open(self, *, url: str, now: float, host: int = -1, page: int = -1, source: int = -1) -> Visit:
         """Begin a visit of a page or a source.
 
-        A request of the fallback scheduler is for no page and no source. Its visit only recognises its redirects and
-        retries, and is not counted.
+        A request of the fallback scheduler is for no page and no source. Its visit serves only to recognise its
+        redirects and retries, and is not counted.
         """
         visit = Visit(token=next(self._tokens), page=page, source=source, host=host, url=url, opened_at=now)
         self._open[visit.token] = visit
@@ -165,7 +166,7 @@ class Visits:
 
 _REACHED = frozenset({Outcome.CHANGED, Outcome.UNCHANGED, Outcome.NOT_MODIFIED, Outcome.FLAPPING, Outcome.MOVED})
 
-# The part of a planner's observation that is kept.
+# The columns of a planner's observation that are stored.
 _TAUGHT = ("page", "elapsed", "n_signals", "source", "further", "changed", "time_since_modified")
 
 
@@ -181,7 +182,7 @@ class VisitEnds:
     one_pass: OnePass | None
 
     def __post_init__(self) -> None:
-        #: Visits whose requests are gone, as those of redirects that another component has refused.
+        #: Visits whose requests no longer exist, such as a redirect that another component has refused.
         self.lost = deque[int]()
         self._planner, self._count = self.collection.planner, self.collection.count
         planner = self._planner
@@ -209,7 +210,7 @@ class VisitEnds:
             self.back_off(visit, outcome, now, leave=leave)
 
     def not_sent(self, visit: Visit, now: float) -> None:
-        """A visit was taken back before anything was sent: its page, perhaps one with a command to go, goes next."""
+        """A visit was taken back before its request was sent, so its page goes out next."""
         with self.caught(visit, now):
             if self.was_forgotten(visit, now):
                 return
@@ -231,7 +232,7 @@ class VisitEnds:
         return True
 
     def question_open(self, visit: Visit, probe: Probe, now: float, fetched: ResponseFacts | None = None) -> None:
-        """The answer of a host in the place of pages was not found out, so the page itself is fetched once more."""
+        """It was not found out what the host serves in the place of pages, so the page is fetched once more."""
         self.collection.wrong_pages.answered(visit.host, probe.first.likeness)
         self.end(visit, Outcome.PROBED, now, fetched)
         self.probes.ask(replace(probe, impossible_url=None, asked_at=now))
@@ -248,7 +249,7 @@ class VisitEnds:
         learned: Observation | None = None,
         size: Size = (None, None),
     ) -> int | None:
-        """Resolve a visit: the one place where it is counted and written down; return the number of what is kept."""
+        """Resolve a visit, count it and write it down; return the number under which it is kept."""
         if not self._close(visit, outcome):
             return None
         self._hear_of_host(visit, outcome, fetched, now)
@@ -321,7 +322,7 @@ class VisitEnds:
         self.collection.unsaved.feed(page, now, back if standing == "live" else standing, observation)
 
     def _hear_of_host(self, visit: Visit, outcome: Outcome, fetched: ResponseFacts | None, now: float) -> None:
-        """Errors of a server, refusals and wrong pages are the host's: its pages are not tried one after the other."""
+        """Count a server's error, refusal or wrong page for its host, so that not all its pages are tried in turn."""
         hosts, host = self.collection.hosts, visit.host
         status = 0 if fetched is None else fetched.status
         is_whole = host in self.collection.failing_hosts
@@ -351,7 +352,7 @@ class VisitEnds:
             self.visit_error(visit, error, now)
 
     def visit_error(self, visit: Visit, error: Exception, now: float) -> None:
-        """The result of a visit could not be judged: it counts as an error, and the page backs off."""
+        """The result of a visit could not be judged, so the visit counts as an error, and the page backs off."""
         try:
             self._close(visit, Outcome.ERROR)
         finally:  # nothing else releases the page or the source
@@ -361,7 +362,7 @@ class VisitEnds:
     def failed(self, what: str, error: Exception, now: float, *, page: int = -1, source: int = -1) -> None:
         """An error of ours: the page or the source is asked for again later, ever more rarely."""
         self._count("crawlsched/failures")
-        # One line for a known kind of error; an unforeseen one needs its traceback.
+        # A known kind of error is logged in one line, an unforeseen error with its traceback.
         expected = isinstance(error, CrawlschedError)
         logger.error("%s, so it waits: %s", what, in_words(error), exc_info=None if expected else error)
         if source >= 0:

@@ -50,7 +50,7 @@ class Withheld:
         self._hosts: dict[str, dict[str, dict[str, Any]]] = {}
         self._said: set[tuple[str, str]] = set()
         self._not_written: set[str] = set()
-        #: How often something was held back since this crawl began, without requests for known pages.
+        #: How often something was withheld since this crawl began; requests for known pages do not count.
         self.n_noted = 0
 
     def may(self, reason: str) -> bool:

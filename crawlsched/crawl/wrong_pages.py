@@ -1,4 +1,4 @@
-"""Wrong pages: what a host serves in the place of a page, with status 200: log-in walls, error pages, parking pages."""
+"""Wrong pages, which a host serves with status 200 in the place of a page: log-in walls, error and parking pages."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ __all__ = ["WrongPages"]
 
 @dataclass(slots=True)
 class _Host:
-    """What is known of one host on which pages were replaced."""
+    """What is known of a host that served other content in the place of pages."""
 
     # Likenesses of contents that are served in the place of pages.
     wrong: dict[bytes, None] = field(default_factory=dict)
     # Contents that were gone at the second fetch, with the pages that they had replaced.
     passing: dict[bytes, set[str]] = field(default_factory=dict)
     asked: set[bytes] = field(default_factory=set)  # likenesses of contents that a pending question is about
-    n_visits: float = inf  # since it was asked for a page that cannot exist
+    n_visits: float = inf  # visits since the host was asked for a page that cannot exist
 
 
 class WrongPages:
@@ -40,10 +40,10 @@ class WrongPages:
     pages, but it is no error page itself. A page that was delivered and whose text was replaced wholly is suspected.
     Then the host is asked for a page that cannot exist, at most once in 20 visits. If the host answers with the same
     content, that content is known as a wrong page from then on. Contents are compared by their `likeness`, since many
-    name the page that was not found, and the time. Otherwise the page is fetched a second time at once. If the page
-    then shows its own content again, the suspect content has passed. Once it has passed on a second page, too, it is
-    known as a wrong page (a wall that comes and goes). If it stays, it is the page's content now, however many pages of
-    the host have the same.
+    error pages contain the URL that was not found, and the time. Otherwise the page is fetched a second time at once.
+    If the page then shows its own content again, the suspect content has passed. Once it has passed on a second page,
+    too, it is known as a wrong page (a wall that comes and goes). If the suspect content stays, it is the page's
+    content now, even if many pages of the host have the same content.
     """
 
     def __init__(self, rng: Random, *, enabled: bool = True) -> None:
@@ -52,7 +52,7 @@ class WrongPages:
         self._hosts = defaultdict[int, _Host](_Host)
 
     def suspect(self, host: int, facts: PageFacts, content: Content) -> Outcome | Refetch | None:
-        """Return WRONG for a wrong page, or what has to be fetched to find out whether it is one; None: it is none."""
+        """Return WRONG for a wrong page, a `Refetch` to find out whether it is one, or None for any other page."""
         if not self._enabled:
             return None
         if host in self._hosts:
@@ -78,7 +78,7 @@ class WrongPages:
         self._hosts[host].asked.discard(alike)
 
     def impossible_url(self, url: str) -> str:
-        """Return the URL of a page beside another one that cannot exist.
+        """Return a URL, in the folder of this page, of a page that cannot exist.
 
         >>> WrongPages(Random(1)).impossible_url("https://example.com/news/tea.html?id=7")
         'https://example.com/news/no-such-page-91b7584a2265b1f5_.html'
@@ -88,23 +88,23 @@ class WrongPages:
 
     @staticmethod
     def is_replaced(facts: PageFacts, content: Content) -> bool:
-        """Whether next to nothing is left of what a page said."""
+        """Whether almost no text of a page is left."""
         last = facts.pending_fingerprint or facts.fingerprint
         recipe, digest = content.fingerprint
         if last is None or facts.recipe != recipe or digest == last:
             return False
         if (given := given_trace(facts, content)) is not None and content.seen is not None:
             left = len({*given.digests}.intersection(content.seen.trace.digests))
-            if 2 * left >= len(given):  # most of its text is there, so that nothing need be measured
+            if 2 * left >= len(given):  # most of the text is still there
                 return False
-        if min(len(facts.text_sketch), len(content.text_sketch)) <= FEW * PHRASE.size:  # one word may be all
+        if min(len(facts.text_sketch), len(content.text_sketch)) <= FEW * PHRASE.size:  # a page may have one word only
             return content.fingerprint.is_empty
         return sketch_similarity(facts.text_sketch, content.text_sketch) < LEAST_SHARED
 
     def passed(self, host: int, url: str, content: Content) -> bool:
-        """Note that a replaced page is itself again at once; return whether the content is known as wrong now.
+        """Note that a page shows its own content again at once; return whether `content` is known as wrong now.
 
-        Variants of a URL are one page, so a wall in front of it is no evidence on two pages.
+        Variants of a URL are one page, so a wall in front of two variants counts as seen on one page.
         """
         passing = self._hosts[host].passing
         pages = passing.pop(content.likeness, set()) | {url}
