@@ -65,7 +65,7 @@ _YOUNG_OBJECTS = 10_000
 
 
 class _Interpreter:
-    """The interpreter's settings while any crawl of this process runs, and what they were before."""
+    """Changes the interpreter's settings while a crawl of this process runs, and restores them afterwards."""
 
     def __init__(self) -> None:
         self._n = 0
@@ -187,8 +187,8 @@ class Refresh:
         if refresher.settings.web is not None:
             web = WebProcess(refresher.settings, refresher.collection.store.name)
             web.start()
-            # The page ends before the store is closed: the process that closes last deletes SQLite's files beside the
-            # database, if it may write.
+            # The page's process ends before the store is closed. The last process that closes a SQLite database deletes
+            # the extra files of the database, if it may write.
             refresher.collection.before_release.append(web.stop)
         if refresher.settings.webhook is not None:
             self._webhook = Webhook(refresher.collection.store, *refresher.settings.webhook, refresher.clock)

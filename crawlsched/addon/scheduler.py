@@ -1,4 +1,4 @@
-"""The Scrapy scheduler: slots come at a fixed rate, and each slot sends the most valuable request.
+"""The Scrapy scheduler: slots come at a fixed rate, and each slot sends one request.
 
 A slot sends the first of these: a redirect or retry of a request already under way; a second fetch of a page that was
 fetched a moment ago; a page of the first start requests. If there is none of these, due sitemaps, the requests of the
@@ -84,7 +84,7 @@ class Scheduler(BaseScheduler):
         self._fallback = fallback
         self._hosts = DownloaderSlots(crawler, refresher)
         self._continuations: deque[Request] = deque()
-        self._offered: Request | None = None  # on its way through engine.crawl()
+        self._offered: Request | None = None  # the request that engine.crawl() has now
         self._handed_over: deque[Request] = deque()  # requests for the next calls of next_request()
         self._givers = deque([self._give_source, self._give_fallback, self._give_page])  # the last giver is at the end
         self._engine_was_busy = False
@@ -105,7 +105,7 @@ class Scheduler(BaseScheduler):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Make the scheduler for a crawler, and the fallback scheduler that was configured before it."""
+        """Make the scheduler for a crawler, and the fallback scheduler, which the project has configured."""
         refresher = refresher_of(crawler)
         path = crawler.settings[FALLBACK_SCHEDULER]
         fallback: BaseScheduler = build_from_crawler(load_object(path), crawler)
@@ -133,7 +133,7 @@ class Scheduler(BaseScheduler):
                 waits_on = owner or (waits_for and type(error) is StoreError)
                 if not self._refresher.settings.standby or not waits_on:
                     # The spider is closed as soon as all components are open (`_start`). If it were closed before,
-                    # other components of Scrapy would fail, and their tracebacks would bury this sentence.
+                    # other components of Scrapy would fail, and their tracebacks would hide this sentence.
                     logger.error("crawlsched cannot start: %s", error)
                     self._closed = True
                     break
@@ -226,7 +226,7 @@ class Scheduler(BaseScheduler):
         return self._fallback.enqueue_request(request)
 
     def next_request(self) -> Request | None:
-        """Return the request of the slot that has just come, if one has."""
+        """Return a request if a slot has just come, or None."""
         if self._handed_over:
             return self._handed_over.popleft()
         if self._engine_was_busy:
@@ -492,7 +492,7 @@ class Scheduler(BaseScheduler):
 
 
 def _without_visit(request: Request) -> Request:
-    """Return a copy of a request as the spider has made it."""
+    """Return a copy of a request without the errback and the meta that the add-on has set."""
     own = request.errback
     made = request.replace(errback=own.spiders_own if isinstance(own, VisitErrback) else own)
     for name in _OWN_META:

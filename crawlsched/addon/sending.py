@@ -172,7 +172,7 @@ class PacedHandlers:
         return await download_by(self._handlers, request, self._crawler)
 
     async def judged_host(self, request: Request) -> str:
-        """Wait for the address of the host to connect to, and refuse a private address that a site has named.
+        """Wait for the address to which the request connects, and refuse a private address that a site has named.
 
         The handler reports an unknown name.
         """

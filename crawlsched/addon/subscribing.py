@@ -1,4 +1,4 @@
-"""Subscribing: once a day, hubs that feeds name are asked to send notices (WebSub, section 5)."""
+"""Subscribing: once a day, the hubs that feeds name are asked for notices (WebSub, section 5)."""
 
 from __future__ import annotations
 

@@ -321,7 +321,7 @@ class Admission:
     def add_source(
         self, kind: str, url: str, now: float, parent: int | None = None, named_by: str | None = None
     ) -> bool:
-        """Take in a source of ChangeSignals that is not known yet; return False if another shard gets it."""
+        """Take in a new source of ChangeSignals; return False if the source goes to another shard."""
         if self.sharing is not None and kind in POLLED_KINDS and not self._is_here(host := host_of(url)):
             found_on = named_by or (host if parent is None else self.collection.sources[parent].host)
             self._send(host, SOURCE, {"kind": kind, "url": url, "named_by": named_by}, found_on, now)

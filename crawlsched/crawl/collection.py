@@ -378,7 +378,7 @@ class Collection:
         return max((now - since for since in waiting if since is not None), default=0.0)
 
     def save_host(self, host: int, now: float) -> None:
-        """Write down what a host asked for, and what was learned of it."""
+        """Write down what a host asked for, and what was learned about the host."""
         name = self.hosts.names[host]
         counts: dict[str, Any] = {
             "validators": self.validators.to_dict(host),
@@ -396,7 +396,7 @@ class FactsCache:
 
     def __init__(self, limit: int = 20_000) -> None:
         self._stored: LocalCache[int, PageFacts] = LocalCache(limit)
-        # Facts that are newer than the store, and the number of the batch that carries them there.
+        # Facts that are newer than the store's, and the number of the batch that will write them.
         self._unsaved: dict[int, tuple[PageFacts, int]] = {}
 
     def __contains__(self, page: int) -> bool:

@@ -25,7 +25,7 @@ class Delivery:
     page: int  # -1 for a callback's request that is no page
     started_at: float
     # The page's state before the visit (columns as `Planner.columns` gives them), and the number under which the visit
-    # is kept.
+    # is stored.
     facts_before: PageFacts | None = None
     columns_before: dict[str, Any] = field(default_factory=dict)
     observation: int | None = None

@@ -57,7 +57,7 @@ class Dispatcher:
     def next_start(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, PageFacts] | None:
         """Begin the visit of the next page in line among the first start requests, and return it."""
         line, planner = self.starts.line, self._planner
-        planner.frontier.advance(now)  # as `pick` does, which waits; probes need the number of new pages
+        planner.frontier.advance(now)  # probes need the number of new pages, and `pick` is not called now
         for _ in range(len(line)):
             page = line.popleft()
             if not self.collection.knows(page) or planner.in_flight(page):

@@ -17,7 +17,7 @@ __all__ = ["Figures"]
 # A step computes the freshness of this number of pages, which takes a millisecond at most.
 _AT_ONCE = 250
 
-# What is counted in Scrapy's statistics, by the names of `store.models.FIGURES`.
+# The names of Scrapy's statistics, by the names of the figures in `store.models.FIGURES`.
 _COUNTED = {
     "used": "slots/used",
     "idle": "slots/idle",

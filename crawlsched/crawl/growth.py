@@ -24,7 +24,7 @@ _MOST = 10_000
 
 
 class _Round:
-    """What was found in a tenth of the time: URLs, first copies, and the URLs of each place."""
+    """What was found in one round: URLs, first copies, and the URLs of each place."""
 
     def __init__(self, since: float, n_pages: int) -> None:
         self.since, self.n_pages = since, n_pages
@@ -82,8 +82,8 @@ class Growth:
 
     def _found_too_many(self, now: float) -> dict[str, str]:
         found, first_copies = (sum(getattr(each, name) for each in self._rounds) for name in ("found", "first_copies"))
-        # In a chain each page leads to the next, so found and crawled pages are balanced. There the doubled number of
-        # pages shows the growth.
+        # In a chain each page leads to the next, so found and crawled pages are balanced. There the growth shows when
+        # the number of pages has doubled.
         is_twice = found >= self._rounds[0].n_pages and _BALANCE * found >= first_copies
         outgrows = found > _BALANCE * first_copies or is_twice
         places = sum((each.places for each in self._rounds), Counter[str]())

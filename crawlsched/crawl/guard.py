@@ -39,7 +39,7 @@ class Guard:
         self._episodes: dict[str, tuple[float, int]] = {}
 
     def run(self, name: str, function: Callable[[], Any]) -> bool:
-        """Run a function; return whether it came to its end. Failures in a row are counted by `name`."""
+        """Run a function; return whether it ended without an exception. Failures in a row are counted by `name`."""
         try:
             function()
         except Exception as error:

@@ -38,7 +38,7 @@ _NONE = _Errors(0, 0, float("inf"), float("-inf"), 0.0, float("-inf"))
 class Hosts:
     """Host names as dense numbers, with what each host has asked of us.
 
-    A host is what Scrapy's downloader counts as one: the host name without the port, or ``meta["download_slot"]``.
+    A host is what Scrapy's downloader counts as one host: the host name without the port, or ``meta["download_slot"]``.
     `shares` has, by host, the largest share of `bandwidth` for it; ``*`` stands for each host that is not named.
 
     Examples
@@ -78,7 +78,7 @@ class Hosts:
         self.is_leaving: Callable[[int], bool] | None = None
         #: DOWNLOAD_DELAY, which Scrapy observes: seconds between two requests to a host.
         self.least_delay = 0.0
-        #: Crawls per second; `shares` are shares of it.
+        #: Crawls per second; `shares` are shares of this rate.
         self.bandwidth = 0.0
         for name in names:
             self.number(name)
@@ -87,7 +87,7 @@ class Hosts:
         return len(self.names)
 
     def number(self, name: str) -> int:
-        """Return the number of a host, giving it one if it is new."""
+        """Return the number of a host; a new host gets a new number."""
         number = self._numbers.get(name)
         if number is None:
             with self._adding:

@@ -83,7 +83,7 @@ def places_of(read: Callable[[str], Mapping[str, Any] | None], names: Iterable[s
 
 
 def template_and_site(url: str, recipe: str) -> tuple[str, str]:
-    """Return the names by which a page's template and site are kept.
+    """Return the names under which a page's template and site are stored.
 
     Pages of a site are of one template if their folders have the same pattern, in which a number is ``#`` and a name of
     several words is ``*``. This is only a guess: pages that look alike may be of several templates, and each of these

@@ -87,9 +87,9 @@ PAGE, FOUND, SOURCE = "page", "found", "source"
 class Handover:
     """The numbered rows that one process hands over to others, each row once.
 
-    A row is written with the batch of the shard in which it was found. If the batch is lost, so is the row, and the
-    next visit hands the link over again. While the shard stays here, at most `most` of the rows that were handed over
-    are remembered, with 8 bytes each. So the same link on a thousand pages is handed over once.
+    A row is written with the batch of the shard in which it was found. If the batch is lost, the row is lost, too, and
+    the next visit hands the link over again. While the shard stays here, at most `most` of the rows that were handed
+    over are remembered, with 8 bytes each. So the same link on a thousand pages is handed over once.
 
     Examples
     --------
@@ -127,7 +127,7 @@ class Handover:
         return Outgoing(shard_of(host, self._n_shards), self._sender, next(self._numbers), kind, data, now)
 
     def forget(self, shard: int) -> None:
-        """Note that pages found in a shard may not arrive: the shard was lost, or begins again."""
+        """Forget the rows of a shard that may not have been written: the shard was lost, or begins again."""
         self._gone.pop(shard, None)
 
 
@@ -137,7 +137,7 @@ class Share(Protocol):
     handing_over: Handover
 
     def open(self) -> None:
-        """Join those who share the collection."""
+        """Join the processes that share the collection."""
 
     def ends(self) -> None:
         """Claim no more shards."""

@@ -17,7 +17,7 @@ __all__ = ["PageRules"]
 
 
 class PageRules:
-    """Finds the rule of a page (the first that fits its URL), and keeps the numbers of pages within their limits.
+    """Finds the rule of a page (the first rule that fits its URL), and keeps the numbers of pages within their limits.
 
     >>> rules = PageRules([PageRule("*/news/*", max_pages=1.0), PageRule("a.example", max_interval=60.0)], most=3)
     >>> [rules.number(url) for url in ("http://a.example/news/1", "http://a.example/", "http://b.example/")]
@@ -38,7 +38,7 @@ class PageRules:
         return bool(self._rules)
 
     def number(self, url: str) -> int:
-        """Return the number of a page's rule, from 1; 0: it has none."""
+        """Return the number of a page's rule, from 1; 0 if no rule applies."""
         return next((number for number, fits in enumerate(self._matchers, 1) if fits(url)), 0)
 
     def numbers(self, urls: Sequence[str]) -> NDArray[np.uint8] | None:

@@ -17,7 +17,7 @@ __all__ = ["announce", "known_pages", "pinged", "signal"]
 def known_pages(
     refresher: Refresher, urls: Iterable[str], shard: Shard | None = None
 ) -> tuple[NDArray[np.intp], list[str]]:
-    """Return the pages with these URLs, of a shard if one is given, and the URLs that are no such pages."""
+    """Return the pages with these URLs (if `shard` is given, only its pages), and the URLs without such a page."""
     of_page = refresher.collection.shards.of_page
     found = {url: _page_of(refresher, url) for url in urls}
     known = {url: page for url, page in found.items() if page >= 0 and shard in (None, of_page(page))}
@@ -27,7 +27,7 @@ def known_pages(
 def _page_of(refresher: Refresher, url: str) -> int:
     try:
         return refresher.collection.index.page(refresher.request_fingerprint(url))
-    except ValueError:  # no request can be made of it, so it is no page
+    except ValueError:  # no request can be made of the URL, so it is no page
         return -1
 
 

@@ -104,7 +104,7 @@ class Polls:
                 self.admission.leave_source("sitemap", gone, now)
 
     def page_names(self, visit: Visit, url: str, body: bytes, now: float) -> None:
-        """Add the feeds and sitemaps that a new or changed page names to the sources."""
+        """Add to the sources the feeds and sitemaps that a new or changed page names."""
         if visit.page < 0 or not self._settings.find_sources:
             return
         for named in linked_sources(body, url):
@@ -137,7 +137,7 @@ class Polls:
                 refused.append(url)
                 continue
             if self._sources[child_number].parent != number:
-                continue  # two indexes name it, and the first one's dates count
+                continue  # two indexes name the sitemap, and the dates of the first index count
             child = self._sources.describe(child_number, listed_lastmod=lastmod)
             self.collection.unsaved.source(child, now)
             if known is not None and lastmod not in (None, child.read_lastmod):

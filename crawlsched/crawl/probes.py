@@ -108,8 +108,8 @@ class Probes:
     def may_ask(self, page: int, host: int, noise: TemplateNoise | None) -> bool:
         """Whether a visit of a page of a host may be put off; `noise` is what is known of its template.
 
-        A page whose probe was given up is judged without one the next time, so that pages of slow hosts are judged,
-        too.
+        A page whose probe was given up is judged without a probe at the next visit, so that pages of slow hosts are
+        judged, too.
         """
         most = _AT_LEAST_OF_ALL + SHARE_AGAIN * self._n_again
         if noise is not None and noise.n_probes < _CONFIRMED and noise.is_shared:

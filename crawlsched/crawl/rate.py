@@ -137,12 +137,12 @@ class CrawlRate:
             self._note(now)
 
     def pay(self, now: float) -> None:
-        """Give up a slot, to pay for a request that took none."""
+        """Give up a slot for a request that was sent without one."""
         self.slots.pay(now)
         self.count_slots("paid")
 
     def count_slots(self, kind: str, n: int = 1) -> None:
-        """Count what became of slots: used, idle, no_free_host, paused, or paid for a request that took none."""
+        """Count slots by what became of them: used, idle, no_free_host, paused, or given up for another request."""
         self.slot_counts[kind] += n
         self._count(f"crawlsched/slots/{kind}", n)
 

@@ -68,7 +68,7 @@ class NotForTheSpider(IgnoreRequest):
 
 
 class Refresher:
-    """Keeps a collection fresh; one for each crawler, shared by scheduler, middlewares and extension.
+    """Keeps a collection fresh. The scheduler, the middlewares and the extension of a crawler share one refresher.
 
     `clock` is the only clock that it reads. `sharing` is None where the collection has no shards.
     """
@@ -114,7 +114,7 @@ class Refresher:
         #: Called when this process has got a shard, and when the owner of a shard was asked for something.
         self.on_shard: Callable[[], None] | None = None
         self.on_commands: Callable[[Shard], None] = lambda shard: None
-        #: A sentence about the database, if it is not the one in which the crawl began.
+        #: A sentence about the database, if this is no longer the database in which the crawl began.
         self.lost_database: str | None = None
         #: This process's part where several processes crawl the collection; None: this is the only process.
         self.sharing: Share | None = None
@@ -284,7 +284,7 @@ class Refresher:
         self.starts.begin(self.clock(), self.planner.bandwidth)
 
     def closing(self) -> Iterator[Callable[[], None] | None]:
-        """Resolve what is still open, write everything down, and close the store, step by step.
+        """End the open visits and deliveries, write everything down, and close the store, step by step.
 
         A step that waits for the disk is yielded as a function, to be run in a thread before the next step.
         """
@@ -333,7 +333,7 @@ class Refresher:
         return False
 
     def others_may_go(self, now: float) -> bool:
-        """Whether the pages that wait for the first start requests may go."""
+        """Whether the pages that wait for the first start requests may go out."""
         if self.starts.is_over:
             return True
         is_busy = any(visit.page >= 0 for visit in self.visits) or self.book.is_calling_back
@@ -349,7 +349,7 @@ class Refresher:
         return self.nothing_is_left(now) if self.sharing is None else self.sharing.pass_is_over
 
     def nothing_is_left(self, now: float) -> bool:
-        """Whether one pass over the pages that are here is over."""
+        """Whether one pass over the pages in memory is over."""
         if self.one_pass is None or not self.starts.has_ended or self.visits or self.probes:
             return False
         if self.long_work.has_work or not self.has_read_commands or self.collection.sources.n_due(now):

@@ -1,4 +1,4 @@
-"""Request templates: what a spider's newest request for a page carried, kept as data and made into requests again."""
+"""Request templates: the data of a spider's newest request for a page, stored and made into requests again."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def request_digest(data: Mapping[str, Any] | None) -> int:
 
 
 def handed(digest: int) -> int:
-    """Return the part of a digest for `meta` and `cb_kwargs`: the data that the callback gets beside the page."""
+    """Return the part of a digest for `meta` and `cb_kwargs`: the data that the callback gets with the response."""
     return digest >> _OTHERS
 
 
@@ -155,7 +155,7 @@ def build_request(url: str, data: Mapping[str, Any] | None, spider: Spider) -> R
 
 
 def _plain_request(url: str) -> Request:
-    """Return `Request(url)`, in half the time where nothing in the URL needs escaping: each slot makes one."""
+    """Return `Request(url)`; if nothing in the URL needs escaping, this takes half the time of `Request(url)`."""
     if not _needs_no_escaping(url):
         return Request(url)
     request = Request(url, meta={"verbatim_url": True})
@@ -191,7 +191,7 @@ def _to_kept(value: Any) -> Any:
     kind = type(value)
     if kind in (int, bool, NoneType) or (kind is float and math.isfinite(value)):
         return value
-    if isinstance(value, str) and not isinstance(value, Enum):  # such as lxml's strings, as the text of a link
+    if isinstance(value, str) and not isinstance(value, Enum):  # for example lxml's strings, such as the text of a link
         return str.__str__(value)
     if kind is list:
         return [_to_kept(one) for one in value]
@@ -207,7 +207,7 @@ def _to_kept(value: Any) -> Any:
 
 
 def _from_kept(value: Any) -> Any:
-    """Return the value that `_to_kept` has written; ValueError if an item's class is gone or takes other fields now."""
+    """Return the value that `_to_kept` has written; ValueError if an item's class is gone or has other fields now."""
     if isinstance(value, list):
         return [_from_kept(one) for one in value]
     if not isinstance(value, dict):

@@ -48,7 +48,7 @@ def _is_like(first: Content, second: Content) -> bool:
 
 @dataclass(eq=False)
 class Responses:
-    """What a response means, and what follows.
+    """Judges responses, and carries out the verdicts.
 
     verdict → observation → posterior → crawl value → due time → frontier; the page is marked for the next write.
     """
@@ -64,7 +64,7 @@ class Responses:
         self._planner, self._count = self.collection.planner, self.collection.count
 
     def crawled(self, visit: Visit, fetched: ResponseFacts, now: float) -> Verdict:
-        """A visit got a response; return what that means."""
+        """Return the verdict on a visit that got a response."""
         with self.ends.caught(visit, now):  # and the spider gets the response as without the add-on
             return self._crawled(visit, fetched, now)
         return AS_SERVED
@@ -119,7 +119,7 @@ class Responses:
     # -- content
 
     def _judged(self, visit: Visit, page: int, fetched: ResponseFacts, content: Content, now: float) -> Verdict:
-        """Content was seen at a page: judge it, and carry out the verdict."""
+        """Judge the content of a page, and carry out the verdict."""
         if content.fingerprint.is_empty:
             self._count("crawlsched/content/empty")
         around = self._circumstances(visit, page, content, now)

@@ -97,7 +97,7 @@ class OnePass:
         return self.most is not None and self._n >= self.most
 
     def left(self, now: float) -> NDArray[np.intp]:
-        """Return the pages that were not tried and may be; O(n)."""
+        """Return the pages that may be tried and were not tried yet; O(n)."""
         pages = self.planner.pages
         every = slice(0, pages.n)
         state = pages.state[every]

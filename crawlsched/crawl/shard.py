@@ -17,7 +17,7 @@ __all__ = ["Shard", "Shards"]
 
 
 class Shard:
-    """A set of hosts whose pages are in memory: the store that keeps them, and the numbers given out there.
+    """A set of hosts whose pages are in memory, with the store of these pages and their numbers there.
 
     A collection that one process owns counts as one shard.
     """
@@ -59,7 +59,7 @@ class Shards:
 
     @property
     def only(self) -> Shard:
-        """The shard of a collection that has one."""
+        """The only shard of a collection."""
         return self.here[0]
 
     def number_of(self, host: str) -> int:
@@ -67,7 +67,7 @@ class Shards:
         return 0 if self.n is None else shard_of(host, self.n)
 
     def of_name(self, host: str) -> Shard | None:
-        """Return the shard of a host; None: it is not here."""
+        """Return the shard of a host; None: the shard is not here."""
         return self.here.get(self.number_of(host))
 
     def of_host(self, host: int) -> Shard | None:
@@ -75,7 +75,7 @@ class Shards:
         return self.here.get(0 if self.n is None else self._known(host + 1).item(host))
 
     def of_page(self, page: int) -> Shard | None:
-        """Return the shard of a page; None: it is not here any more, or the page has been forgotten."""
+        """Return the shard of a page; None: the shard is not here any more, or the page has been forgotten."""
         return None if self._pages.state.item(page) == FREE else self.of_host(self._pages.host.item(page))
 
     def _known(self, n_hosts: int) -> NDArray[np.int32]:

@@ -42,7 +42,7 @@ class StoredShard(NamedTuple):
     shard: Shard
     n_pages: int
     blocks: Iterable[Block]  # as `Store.load` gives them
-    further: list[tuple[int, int, *FurtherRow]]  # what several sources say of the same pages: page, source, and more
+    further: list[tuple[int, int, *FurtherRow]]  # announcements of one page by several sources: page, source, and more
     sources: list[Source]
     hosts: list[Host]
     undelivered: list[int]

@@ -94,8 +94,8 @@ def _follow(future: Future[Any], then: Callable[[Any], None] | None) -> None:
 def share_one_heap() -> None:
     """Let all threads that begin from now on use one heap; without glibc it does nothing.
 
-    glibc gives each thread a heap of its own, although Python's global lock lets one thread allocate at a time. In each
-    heap, unused memory stays between pieces in use. This made a crawl of 400 pages grow by 1.4 % in ten minutes.
+    glibc gives each thread a heap of its own, although Python's global lock lets only one thread allocate at a time. In
+    each heap, unused memory stays between pieces in use. This made a crawl of 400 pages grow by 1.4 % in ten minutes.
     """
     m_arena_max = -8  # its number in glibc's malloc.h
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
@@ -145,7 +145,7 @@ class LongWork:
             self.begin()
 
     def go_on(self, seconds: float = SLICE) -> bool:
-        """Work for about `seconds`, no faster than the store takes the results; return whether there is more."""
+        """Work for about `seconds`, no faster than the store takes the results; return whether work remains."""
         until = self._clock() + seconds
         while self._pieces and self._has_room():
             try:

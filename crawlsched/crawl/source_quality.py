@@ -67,7 +67,7 @@ def _known(share: float, interval: tuple[float, ...]) -> float | None:
 
 
 def quality_of(source: Source, visits: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the `quality` of a source; ``unknown`` says why there is no precision, if there is none."""
+    """Return the `quality` of a source; ``unknown`` says why, if there is no precision."""
     found = quality(visits, visits["source"] == source.source)
     return {**found, "unknown": None if found["precision"] is not None else _unknown_since(source, found)}
 
@@ -107,8 +107,7 @@ _REMEMBERED = 100
 def tallied(quality: dict[str, Any], read: SourceRead, now: float) -> dict[str, Any]:
     """Return a source's tallies with one more reading.
 
-    ``late`` has the seconds from each stated date to its reading; a date that many pages of a reading share counts
-    once.
+    ``late`` has the seconds from each stated date to its reading; a date of several pages in one reading counts once.
     """
     # Values below zero mark texts that are no dates.
     stated = np.array([np.nan if date is None or date < 0.0 else date for date in read.lastmod])

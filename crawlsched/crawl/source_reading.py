@@ -101,7 +101,7 @@ def _look_up(read: SourceRead, collection: Collection, shard: Shard) -> list[_En
         page = collection.index.page(name)
         return name, page if page >= 0 and collection.shards.of_page(page) is shard else -1
 
-    # Two spellings of one URL are one page, and the later date counts, as for two entries with one spelling.
+    # Two spellings of a URL are one page. The later date counts, as it does for two entries with the same spelling.
     known: dict[int, _Entry] = {}
     unknown: dict[bytes, _Entry] = {}
     refused: list[str] = []
@@ -154,7 +154,7 @@ def _compare(read: SourceRead, entries: list[_Entry], collection: Collection, sh
 
 
 def _kept(before: float | None, entry: _Entry) -> float | None:
-    """Return the date to store: the old one if the new one is missing, or has lost its time of day."""
+    """Return the date to store: the old date if the new date is missing, or has lost its time of day."""
     _, now, precision, text = entry
     if now is None:
         return text_mark(text) if text and (before is None or before < 0.0) else before

@@ -42,7 +42,7 @@ class Subscription(NamedTuple):
     def after(self, hubs: Hubs, url: str) -> Self:
         """Return the subscription after its feed was read; if the hub or the name differs, a new subscription begins.
 
-        Whether the hub's address is private is judged when it is asked.
+        A private address of a hub is noticed only when the hub is asked.
 
         >>> Subscription().after(Hubs(["ftp://hub.example/", "https://hub.example/"], None), "https://a.example/feed")
         Subscription(hub='https://hub.example/', topic='https://a.example/feed', asked_at=0.0)

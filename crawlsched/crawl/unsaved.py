@@ -189,6 +189,6 @@ class Unsaved:
         self._begin()
 
     def leave(self, shard: int) -> Batch:
-        """Leave out a shard that another process has now; return the batch that would have been written."""
+        """Drop the changes of a shard that another process has now; return the batch that contained them."""
         self._pages = {page for page in self._pages if self._shards.of_page(page) is not None}
         return self._batches.pop(shard, Batch())

@@ -125,13 +125,13 @@ class ValidatorTrials:
         return dict(zip(_HEADERS, map(list, map(astuple, self._hosts.get(host, ()))), strict=False))
 
     def load(self, host: int, data: dict[str, Any]) -> None:
-        """Take over what `to_dict` gave."""
+        """Take over the data of `to_dict`."""
         if data:
             self._hosts[host] = (Tally(*data["etag"]), Tally(*data["last_modified"]))
 
 
 def standings(data: dict[str, Any]) -> dict[str, str]:
-    """Say in words how far a host's validators are believed, from what `ValidatorTrials.to_dict` gave.
+    """Return the verdict on each of a host's validators, from the data of `ValidatorTrials.to_dict`.
 
     >>> standings({"etag": [5, 0, 0, 3], "last_modified": [0, 4, 0, 0]})
     {'ETag': 'honest', 'Last-Modified': 'lying'}
@@ -140,7 +140,7 @@ def standings(data: dict[str, Any]) -> dict[str, str]:
 
 
 def seconds_since(last_modified: str | None, date: str | None, now: float) -> float | None:
-    """Return how long ago a page was modified by its server's own clock (`now` without a Date); None: not known.
+    """Return how many seconds ago a page was modified, by its server's Date or else by `now`; None: not known.
 
     Examples
     --------

@@ -62,7 +62,7 @@ class Visit:
 
     @property
     def is_lesson(self) -> bool:
-        """Whether it is a second fetch that only teaches: the first one has judged its page."""
+        """Whether this is a second fetch that only teaches, since its page was judged at the first fetch."""
         return self.probe is not None and not self.probe.is_held
 
     @property
@@ -139,7 +139,7 @@ class Visits:
         return visit
 
     def get(self, token: object) -> Visit | None:
-        """Return the open visit with this token; None if it has ended or never was."""
+        """Return the open visit with this token; None if there is no such open visit."""
         return self._open.get(token) if isinstance(token, int) else None
 
     def open_on(self, host: int) -> int:
@@ -172,7 +172,7 @@ _TAUGHT = ("page", "elapsed", "n_signals", "source", "further", "changed", "time
 
 @dataclass(eq=False)
 class VisitEnds:
-    """Ends visits, with or without a response; every error about one page or source ends here, too."""
+    """Ends visits, with or without a response; every error about one page or source is handled here, too."""
 
     collection: Collection
     visits: Visits
@@ -306,7 +306,7 @@ class VisitEnds:
         return observation
 
     def source_polled(self, number: int, now: float, *, has_news: bool | None = None, **changes: object) -> None:
-        """A poll of a source has ended; without `has_news` it gave nothing, and the next one comes ever later."""
+        """A poll of a source has ended; without `has_news` the poll has failed, and the next polls come ever later."""
         if has_news is None:
             self._count("crawlsched/sources/failed")
         n_pages, bandwidth = self._planner.pages.n, self._planner.bandwidth
@@ -314,7 +314,7 @@ class VisitEnds:
         self.collection.unsaved.source(polled, now)
 
     def tell(self, page: int, before: str, observation: int | None, now: float) -> None:
-        """Put a page's new state into the feed, if it differs from the last; the same batch has the state."""
+        """Put a page's new state into the feed, if it differs from the last; one batch writes both."""
         standing = self._planner.standing(page)
         if standing == before:
             return
@@ -370,7 +370,7 @@ class VisitEnds:
         elif page >= 0 and self.collection.knows(page) and self._planner.in_flight(page):
             try:
                 self._planner.failed(page, now)
-            finally:  # a page that stayed in flight would never be visited again, and start pages would be waited for
+            finally:  # a page that stayed in flight would never be visited again
                 if self._planner.in_flight(page):
                     self._planner.release(page, now)
             self.collection.unsaved.page(page, now)

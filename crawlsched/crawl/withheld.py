@@ -81,6 +81,6 @@ class Withheld:
         return self._hosts.get(host, {})
 
     def take_unwritten(self) -> set[str]:
-        """Return the hosts with something to write down, and count it as written."""
+        """Return the hosts with unwritten counts; these count as written from now on."""
         hosts, self._not_written = self._not_written, set()
         return hosts

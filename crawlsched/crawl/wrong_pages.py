@@ -32,7 +32,7 @@ class _Host:
 
 
 class WrongPages:
-    """Which contents hosts serve in the place of pages.
+    """Knows which contents hosts serve in the place of pages.
 
     Notes
     -----
@@ -74,7 +74,7 @@ class WrongPages:
         return Refetch.IMPOSSIBLE_PAGE
 
     def answered(self, host: int, alike: bytes) -> None:
-        """A host has answered a question about this content, or nobody waits for the answer any more."""
+        """A host has answered a question about this content, or no visit waits for the answer any more."""
         self._hosts[host].asked.discard(alike)
 
     def impossible_url(self, url: str) -> str:
