@@ -1,5 +1,5 @@
-"""Several processes, one collection: this process's part in it.
+"""The part of this process where several processes crawl one collection.
 
-Begin reading with `shared_crawl`; `membership` speaks with the database, `holding` has the shards that are here, and
-`inbox` takes in what other processes have found for them.
+Begin reading with `shared_crawl`; `membership` renews this process's grant in the database, `holding` loads and
+gives back shards, and `inbox` takes in what other processes have found for these shards.
 """
