@@ -5,8 +5,8 @@ shard, and `divided` each shard's part of the rate. A member renews its grant (`
 has the rate that it may use. `store.members` sends renewals to PostgreSQL.
 
 A function in the database decides on renewals (see the first migration). Tests compare it with the same rule in Python,
-and try that rule with clocks that differ, lost answers, pauses and deaths. A lock on the budget's row makes calls run
-one after the other, so that the sum of the grants which have not expired never exceeds the rate. A member uses a higher
+and try that rule with wrong clocks, lost answers, pauses and deaths. A lock on the budget's row makes calls run
+one after the other. So the sum of the grants which have not expired never exceeds the rate. A member uses a higher
 rate only after the database has written it. It uses a lower rate first, and its next renewal writes it.
 """
 
@@ -50,7 +50,7 @@ MARGIN = LEASE / 12
 RENEWAL_INTERVAL = LEASE / 3
 #: The crawl values (importance times seconds), rising, at which every demand curve is published.
 LEVELS: FloatArray = np.geomspace(1e-4, 1e8, 97)
-# Each shard gets at least this part of an equal share, so that it can find its changes.
+# Each shard gets at least this part of an equal share, so that changes of its pages are found.
 _LEAST_SHARE = 0.002
 # Loads may differ by this share of a fair load, since a shard that moves has to be loaded. A demand curve is not used
 # if its plan had less than this share of the present pages.
@@ -97,7 +97,7 @@ def assigned(weights: Mapping[int, float], owners: Mapping[int, str], members: C
 
 
 def _move(weights: Mapping[int, float], given: dict[int, str], load: dict[str, float], tolerance: float) -> None:
-    """Move shards from the most to the least loaded member, as long as that evens out the loads."""
+    """Move shards from the most to the least loaded member, until no move evens out the loads."""
     # Each move lowers the sum of squares of the loads by more than rounding errors, so moving ends.
     while True:
         most = max(load, key=lambda member: (load[member], member))
@@ -202,9 +202,9 @@ class Renewal:
 
     member: str  # its token, made at its start
     number: int  # higher than the number of any renewal before
-    using: float  # the highest rate at which it may be sending now; 0 after its own deadline
-    wants: float  # the rate that it would like to have
-    claims: tuple[int, ...] = ()  # the shards that it takes if they are vacant
+    using: float  # the highest rate at which the member may be sending now; 0 after its own deadline
+    wants: float  # the rate that the member would like to have
+    claims: tuple[int, ...] = ()  # the shards that the member takes if they are vacant
 
 
 @dataclass(frozen=True)
@@ -212,7 +212,7 @@ class Answer:
     """The database's answer to a renewal."""
 
     granted: float  # the rate that the member may use from now on
-    shards: dict[int, int]  # the shards that it owns, with their epochs
+    shards: dict[int, int]  # the shards that the member owns, with their epochs
     paused_since: float | None = None  # by the database's clock
 
 
@@ -245,7 +245,7 @@ class Grant:
         return self.number
 
     def answered(self, number: int, granted: float) -> None:
-        """Take over the answer to a renewal, unless a later one was answered before."""
+        """Take over the answer to a renewal, unless a later renewal was answered before."""
         if number == self.number:
             # A lower rate is set before the deadline, and a higher rate after the deadline. So a thread that reads both
             # without a lock never sees a rate with a deadline for which it was not granted.

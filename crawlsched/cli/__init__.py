@@ -37,7 +37,7 @@ _SHELLS = ("bash", "zsh", "tcsh")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return the exit code: 0 for success, 1 with one sentence on standard error otherwise.
+    """Run one command, and return the exit code: 0 for success, or 1 after an error message on standard error.
 
     Wrong arguments end the program with 2.
     """

@@ -11,7 +11,7 @@ from crawlsched.settings.values import read_bandwidth
 
 __all__ = ["EXAMPLES", "HELP", "OPTIONS"]
 
-# The command asks before it raises the bandwidth this number of times or more, which may be a typing error.
+# The command asks before it raises the bandwidth by this factor or more, since that may be a typing error.
 _MUCH_MORE = 10.0
 _PAUSING = ("pause", "resume")
 

@@ -65,15 +65,15 @@ def _stored(store: "Store", settings: Settings, n: int, now: float) -> list[dict
 
 def say(report: dict[str, Any]) -> str:
     if not report["pages"]:
-        return f"The collection {report['collection']!r} has no page that could go."
+        return f"The collection {report['collection']!r} has no page to crawl."
     rows = [["", "crawl value", "last crawl", "page"]]
     for number, page in enumerate(report["pages"], 1):
         worth = f"{page['crawl_value']:.3g}" if page.get("sent_at") is None else "under way"
         rows.append([str(number), worth, say_past(page["crawled_at"], report["time"]), page["url"]])
-    note = "" if report["running"] else "\n\nNo crawl is running; these would go first if one started now."
+    note = "" if report["running"] else "\n\nNo crawl is running; a crawl that starts now begins with these pages."
     if share := report.get("announced_share"):
         note += (
             f"\n\n{say_share(share)} of the newest visits followed an announcement of their page. "
-            "Newly announced pages go between these."
+            "Newly announced pages are crawled between these."
         )
     return "\n".join(say_table(rows, "rrll")) + note

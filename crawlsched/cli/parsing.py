@@ -1,7 +1,7 @@
 """Parsing: the common parts of all commands.
 
 ``--help`` ends with examples. ``--json`` prints if no file is named. The error for a misspelt command or option
-names a similar one. A command that runs long shows its progress.
+suggests a similar name. A command that runs long shows its progress.
 """
 
 import argparse
@@ -37,7 +37,7 @@ __all__ = [
 AT_ONCE = 10_000
 #: A printed table has at most this number of rows.
 MOST_SHOWN = 50
-# The word after `--json` may be a URL. It is the file to write only if it ends with one of these endings.
+# The word after `--json` may be a URL. Only a word with one of these endings is the file to write.
 _FILE_ENDINGS = (".json", ".json.gz")
 
 

@@ -69,7 +69,7 @@ def _alone(stores: "Stores") -> "AbstractContextManager[object]":
         owner = store.owner()
         if owner is None or owner.is_held(store.clock()):
             raise CrawlschedError(
-                f"Processes crawl the collection {stores.name!r}; end them all, for each keeps its estimates in memory."
+                f"Processes crawl the collection {stores.name!r}; end them all, since each has its estimates in memory."
             )
         # Nobody owns the shard. The lease with the last owner's token is valid until a process claims the shard.
         store.lease = Lease(store.database, store.key, owner.token)

@@ -81,7 +81,7 @@ class Stores:
         from crawlsched.store import host_of
 
         first = self.of_host(host_of(url))
-        # All shards are searched, since a request's download slot may make its page one of another host.
+        # All shards are searched, since a page counts for the host of its request's download slot, if that is set.
         for store in [first, *(store for store in self.all if store is not first)]:
             if (page := find_page(store, url)) is not None:
                 return store, page

@@ -48,7 +48,7 @@ class Target:
     database: str
     collection: str
     shard: int | None  # None: not given
-    settings: Settings  # the project's, or the defaults outside of one
+    settings: Settings  # the project's settings or, outside of a project, the defaults
     is_project: bool  # whether the settings are a project's
 
 
@@ -93,7 +93,7 @@ def database_of(arguments: argparse.Namespace) -> tuple[str, Settings, bool]:
 
 
 def find_target(arguments: argparse.Namespace) -> Target:
-    """Return the one collection that a command is about."""
+    """Return the collection that a command is about; raise an error if there are several."""
     targets = find_targets(arguments)
     if len(targets) > 1:
         raise StoreError(
@@ -114,7 +114,7 @@ def find_targets(arguments: argparse.Namespace) -> list[Target]:
         )
     names = [named] if named is not None else _collections(database)
     if not names:
-        raise StoreError(f"The database {_shown(database)!r} holds no collection yet; it gets one when a crawl starts.")
+        raise StoreError(f"The database {_shown(database)!r} has no collection yet; each crawl makes one.")
     return [Target(database, name, arguments.shard, settings, is_project) for name in names]
 
 

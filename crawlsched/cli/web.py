@@ -36,7 +36,7 @@ OPTIONS = (
 
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Serve until Ctrl-C, or until the crawl that started it ends."""
+    """Serve until Ctrl-C, or until the crawl ends that started this process."""
     if arguments.from_stdin:
         given = json.loads(sys.stdin.readline())
         for name in ("database", "collection", "shard"):

@@ -82,7 +82,7 @@ def _of_page(store: "Store", settings: Settings, page: int, facts: "PageFacts", 
     planner = planner_of_page(store, settings, page, now)
     threshold = planner.threshold
     if planner.plan is not None:
-        # Soon after the first crawls, the crawl's threshold is too low, so a higher threshold of the plan is used.
+        # Soon after the first crawls the crawl's threshold is too low, so the plan's threshold is used if it is higher.
         planner.threshold = max(threshold, planner.plan.threshold)
     explanation = {**explain(planner, 0, now), "threshold": threshold}
     columns = {name: column[0] for block in store.load(pages=[page]) for name, column in block.items()}

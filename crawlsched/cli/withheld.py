@@ -1,4 +1,4 @@
-"""``crawlsched withheld``: the pages that did not reach the spider, and places that are ignored or suggested for it."""
+"""``crawlsched withheld``: the pages that did not reach the spider, and ignored places of pages."""
 
 import argparse
 import time

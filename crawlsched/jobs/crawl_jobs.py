@@ -1,4 +1,4 @@
-"""The jobs: regular work beside crawling, started by APScheduler.
+"""The jobs: regular work during a crawl, started by APScheduler.
 
 They run inside the crawl. Several late runs of a job become one run, and runs of a job never overlap. An exception in
 a job is only logged. Long work runs in a thread, so the slot clock never waits for a job.
@@ -45,7 +45,7 @@ _EXECUTOR_LOGGER = logging.getLogger("apscheduler.executors.default")
 _REPLAN_PART, _REPLAN_WITHIN = 0.2, (3.0, 300.0)
 # All kept texts together have at most this number of bytes; the oldest texts are deleted.
 _KEPT_TEXTS_BYTES = 1_000_000_000
-# Runs of a job do not overlap. All missed runs of a job are made up by one run.
+# Runs of a job do not overlap. Several missed runs of a job become one run.
 _JOB_DEFAULTS = {"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
 
 
@@ -94,7 +94,7 @@ def _placed(read: Sequence[tuple[Shard, Visits]], planner: Planner, shards: Shar
     Parameters
     ----------
     read : sequence of (Shard, mapping of str to ndarray)
-        For each shard, at least one, its visits as `_visits_of_sources` reads them.
+        Each shard (at least one) with the visits that `_visits_of_sources` has read.
     planner : Planner
     shards : Shards
     """
@@ -181,7 +181,7 @@ class CrawlJobs:
             del visits, snapshot
             await run_in_thread(give_memory_back)
         except CrawlschedError as error:
-            logger.error("No plan could be made, so the last one stands: %s", error)
+            logger.error("No plan could be made, so the last plan stays in force: %s", error)
         finally:
             self._replan_later()
 

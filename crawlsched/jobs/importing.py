@@ -169,7 +169,7 @@ class Import:
             if changed:
                 columns.n_changes[page] += 1
                 changed_at = time
-            if time >= self._oldest:  # recent enough to be kept
+            if time >= self._oldest:  # recent enough to be stored
                 outcome = Outcome.UNCHANGED if changed is False else Outcome.CHANGED
                 unsaved.observation(
                     time, page, source=-1, elapsed=elapsed, n_signals=0, changed=changed, outcome=outcome

@@ -57,8 +57,8 @@ class PartResult(NamedTuple):
 def learn(part: Part) -> PartResult:
     """Learn from the stored visits of some pages, as a crawl learns from each visit.
 
-    It reads the database and changes nothing, so it may run anywhere, and twice. It uses the newest plan for
-    all visits, however old. Every unchanged visit counts in full, since doubts about some of them are not stored.
+    This reads the database and changes nothing, so it can run on any machine, and be repeated. It uses the newest plan
+    for all visits, however old. Every unchanged visit counts in full, since doubts about some of them are not stored.
     """
     with closing(Store.open(part.database, part.collection, part.shard, read_only=True)) as store:
         hosts, planner = Hosts(), planner_for(part.settings, picks=False)
@@ -128,7 +128,7 @@ def _replayed(
 
 
 def refit(stores: Sequence[Store], settings: Settings, executor: Executor, now: float) -> Iterator[PartResult]:
-    """Learn about all pages again, part by part on any executor, and yield the result of each part, once it is written.
+    """Learn about all pages again, part by part on any executor; yield each part's result after it is written.
 
     The lease of `stores` keeps crawls out. The executor's workers must reach the database. If a worker dies, the
     executor may repeat its part, since the result depends on the database alone.

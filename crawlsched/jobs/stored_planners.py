@@ -104,9 +104,10 @@ def waiting_since(store: "Store", time: float) -> int:
 
 
 def _drawn(store: "Store", most: int = 10_000) -> tuple[list[int] | None, float]:
-    """Draw an even sample of at most this number of pages; return it (None: all) and how many pages each stands for.
+    """Draw an even sample of at most this number of pages; return it, and how many pages each page stands for.
 
-    From ten thousand pages, the freshness is right to 0.005, and a count of a tenth of the pages to 3 %.
+    The sample is None for all pages. With ten thousand pages, the freshness is right to 0.005, and a count of a tenth
+    of the pages to 3 %.
     """
     n_all = store.reader.next_page()
     if n_all <= most:

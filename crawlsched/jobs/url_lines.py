@@ -98,7 +98,7 @@ class UrlLines:
             )
 
     def _read(self, said: Mapping[str, str]) -> Iterator[UrlLine]:
-        """Return the values of a line, if it is right."""
+        """Yield the values of a line, unless the line is wrong."""
         try:
             line = UrlLine(**{name: _READERS[name](text.strip()) for name, text in said.items()})
             if self.has_visits and line.time is None:

@@ -66,7 +66,7 @@ class ChangeRow(NamedTuple):
 
 
 class Outgoing(NamedTuple):
-    """A finding for a shard that another process may own; it is left in that shard's inbox."""
+    """A row for the inbox of a shard that another process may own."""
 
     shard: int
     sender: str  # the token of a member

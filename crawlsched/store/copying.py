@@ -1,4 +1,4 @@
-"""Copying: copy a database into an empty one, perhaps of another kind, or an SQLite file while crawls use it."""
+"""Copying: copy a database into an empty database, or an SQLite file to another file while crawls go on."""
 
 import sqlite3
 from collections.abc import Callable, Generator, Iterator
@@ -22,7 +22,7 @@ Shown = Callable[[int, int], None]
 
 
 def copy_all(source_url: str, target_url: str, shown: Shown = lambda done, total: None) -> dict[str, int]:
-    """Copy every table of a database into an empty one, in one transaction; return the number of rows of each.
+    """Copy every table of a database into an empty database, in one transaction; return the number of rows of each.
 
     No other process can write to the two databases meanwhile. Each row is read back and compared; after a difference
     the target stays empty. ``shown(done, total)`` is called with the number of rows written and read back.
@@ -129,7 +129,7 @@ def copy_file(source: Database, file: Path, shown: Shown = lambda done, total: N
         closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None)) as reading,
         closing(sqlite3.connect(file, timeout=source.busy_timeout)) as writing,
     ):
-        # The copy is one transaction: otherwise it would begin anew after each write of the crawl.
+        # The copy is one transaction, since otherwise SQLite would begin it anew after each write of a crawl.
         reading.execute("BEGIN")
         reading.execute("SELECT count(*) FROM sqlite_master").fetchone()
         reading.backup(writing, pages=ROWS_AT_ONCE, progress=lambda _, left, total: shown(total - left, total))

@@ -205,13 +205,13 @@ class Database:
             ) from error
 
     def clock(self, connection: Connection) -> float:
-        """Return the time in POSIX seconds by the clock of the database, the same for all processes that share it."""
+        """Return the time in POSIX seconds by the database's clock, which all its processes share."""
         of_sqlite = "SELECT (julianday('now') - 2440587.5) * 86400.0"
         of_postgresql = "SELECT extract(epoch FROM clock_timestamp())"
         return float(connection.exec_driver_sql(of_sqlite if self.is_sqlite else of_postgresql).scalar_one())
 
     def check_identity(self) -> None:
-        """Check that an SQLite file is still the one that was opened first, or raise `DatabaseReplaced`."""
+        """Raise `DatabaseReplaced` if an SQLite file is not the file that was opened first."""
         if not self.is_sqlite:
             return
         try:
@@ -234,7 +234,7 @@ class Database:
         """Close every connection. SQLite moves its WAL into the file, so that a copy of the file is complete."""
         if self.is_sqlite and not self.read_only and self.engine.pool.checkedin():  # type: ignore[attr-defined]
             with suppress(DBAPIError, sqlite3.Error), closing(self.engine.raw_connection()) as connection:
-                # Wait for readers for a second at most. The last process to close the file moves what is left.
+                # Wait for readers for a second at most. The last process to close the file moves the rest of the WAL.
                 connection.cursor().execute("PRAGMA busy_timeout=1000")
                 connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
         self.engine.dispose()

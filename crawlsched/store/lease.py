@@ -43,7 +43,7 @@ STALE_AFTER = 30.0
 #: The server ends a transaction that is idle for this time, since its process may be stopped or disconnected.
 NOT_LONG_IDLE = "SET LOCAL idle_in_transaction_session_timeout = '3s'"
 
-# The part of the previous owner's status that is kept even if the new owner ends before its first heartbeat.
+# These fields of the previous owner's status are also in the first status of a new owner.
 _NOTES = ("last_sent_at", "paused_since")
 
 
@@ -71,7 +71,7 @@ class LeaseRow(NamedTuple):
         return self.member is not None or self.epoch > 0
 
     def is_held(self, now: float) -> bool:
-        """Whether the owner is still running, as far as can be known.
+        """Whether the owner is probably still running.
 
         If the owner runs on this machine, the state of its process decides. If its process is stopped, or on another
         machine, its last heartbeat decides, by the clock that wrote the heartbeat.
@@ -106,7 +106,7 @@ class Lease:
 
     @classmethod
     def take(cls, database: Database, key: Key, name: str, spider: str, now: float | None = None) -> "Lease":
-        """Become the one process that writes a collection, or raise `CollectionInUse`.
+        """Take the lease of a collection for this process, or raise `CollectionInUse`.
 
         A lease without a heartbeat for `STALE_AFTER` seconds is taken over if its process is stopped, or on another
         machine. `now` is by default the time by the database's clock.
@@ -316,7 +316,7 @@ class Access(Part):
             return change(connection)
 
     def taken_over(self) -> CollectionInUse:
-        """Return the error for a process whose collection another one has taken over."""
+        """Return the error for a process whose collection another process has taken over."""
         shard = f"shard {self.key[0]} of the " if self.lease is not None and self.lease.is_shared else ""
         return CollectionInUse(
             f"The {shard}collection {self.name!r} was taken over by another process, and nothing more is written by "

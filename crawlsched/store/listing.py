@@ -19,7 +19,7 @@ __all__ = ["OPERATORS", "TABLES", "Condition", "Kind", "listed"]
 Key = tuple[int | None, int]
 
 _COMPARISONS = {"=": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
-#: The operators of conditions; ``~`` is a pattern in which ``*`` stands for anything.
+#: The operators of conditions; ``~`` compares with a pattern, in which ``*`` matches any text.
 OPERATORS = (*_COMPARISONS, "~", "!~")
 
 

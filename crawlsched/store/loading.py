@@ -21,7 +21,7 @@ logger = logging.getLogger("crawlsched.store")
 
 Arrays = dict[str, np.ndarray]
 
-#: Rows per call of the driver. So few rows are freed before the garbage collector searches them for cycles.
+#: The driver fetches this number of rows at a time. So few rows are freed before the garbage collector searches them.
 _FETCH = 500
 _NUMBERS = (*models.LOADED_COLUMNS, "depth", "part")
 
@@ -47,7 +47,7 @@ def page_blocks(
 
 def _rows(result: CursorResult[Any], size: int) -> Iterator[Sequence[Any]]:
     """Yield the driver's own rows, since making SQLAlchemy's rows of them would take a fifth of the time."""
-    rows, cursor = result.fetchmany(1), result.cursor  # SQLAlchemy has fetched one by itself
+    rows, cursor = result.fetchmany(1), result.cursor  # SQLAlchemy has fetched the first row already
     while rows and cursor is not None:
         yield rows
         rows = cursor.fetchmany(size)

@@ -77,7 +77,7 @@ class MemberSeen(NamedTuple):
 
     @property
     def has_ended(self) -> bool:
-        """Whether the member's process is known to have ended; it must have run on this machine."""
+        """Whether the member's process is known to have ended. Only processes of this machine can be known."""
         return process_has_ended(self.machine, self.pid, self.process_started)
 
     @property
@@ -236,7 +236,7 @@ class SharedCollection(Part):
         return Lease(self.database, (shard, self.number), f"{member}:{epoch}", is_shared=True)
 
     def publish(self, shard: int, token: str, *, n_pages: int, ready: bool = True) -> None:
-        """Write whether a shard is loaded, and how large it is."""
+        """Write whether a shard is loaded, and its number of pages."""
         table = models.leases
         this = *own(table, (shard, self.number)), table.c.token == token
         self._at_once(update(table).where(*this).values(ready=int(ready), n_pages=n_pages))

@@ -93,8 +93,8 @@ collections = _table(
     "collections",
     {},
     Column("name", Text, nullable=False),
-    # The largest numbers of pages and of changes ever used, also by deleted rows, and the largest number of a change
-    # that was deleted for its age.
+    # The largest number of a page and of a change that was ever used, also by a deleted row. Then the largest number of
+    # a change that was deleted for its age.
     Column("pages_given", BigInteger),
     Column("changes_given", BigInteger),
     Column("changes_pruned", BigInteger),
@@ -150,8 +150,8 @@ pages = _table(
     _state("marks", Integer, nullable=False, server_default=text("0")),  # `crawlsched.pages.marks`
     # 1: a request, a file or a sitemap has stated the importance, so CRAWLSCHED_IMPORTANCE is not called.
     Column("importance_stated", SmallInteger, nullable=False, server_default=text("0")),
-    # Estimates at the time when the row was written: changes per second with a 90 % interval, the probability that the
-    # copy is fresh, and precision and recall of the page's first source (NULL without a source).
+    # Estimates at the time when the row was written: changes per second with a 90 % interval, and the probability that
+    # the copy is fresh. Then precision and recall of the page's first source; NULL without a source.
     *[Column(name, Float(53)) for name in READABLE_COLUMNS],
     # The estimator of CRAWLSCHED_ESTIMATOR and its state; NULL for the posterior, whose state is log_likelihood.
     Column("estimator", Text),
@@ -226,7 +226,7 @@ observations = _table(
     Column("size", BigInteger),
     Column("further", Text),  # JSON: (source, ChangeSignals) of every further source; NULL: there is none
     Column("changed_share", Float(53)),  # of the page's blocks; NULL: no change, or not known
-    Column("similarity", Float(53)),  # of its text to the one before
+    Column("similarity", Float(53)),  # of the new text and the text before
     Column("time_since_modified", Float(53)),  # seconds, by an honest Last-Modified; NULL: not known
     Index(None, "shard", "collection", "time"),
     Index(None, "page", "shard", "collection", "time"),  # with the time, so that a page's newest visit is found quickly
@@ -304,7 +304,7 @@ def _process() -> list[Column[Any]]:
         Column("host", Text, nullable=False),
         Column("machine", Text, nullable=False),  # a pid can only be looked up on the same machine
         Column("pid", BigInteger, nullable=False),
-        Column("process_started", Text, nullable=False),  # distinguishes the process from a later one with its pid
+        Column("process_started", Text, nullable=False),  # distinguishes the process from a later process with its pid
         Column("spider", Text, nullable=False),
     ]
 
@@ -343,7 +343,7 @@ members = _table(
     "members",
     {"token": Text},
     Column("number", BigInteger, nullable=False),  # the number of its last renewal
-    Column("granted", Float(53), nullable=False),  # requests per second that it may send until its row expires
+    Column("granted", Float(53), nullable=False),  # requests per second until the row expires
     Column("expires_at", Float(53), nullable=False),
     *_process(),
     Column("version", Text, nullable=False),

@@ -256,7 +256,7 @@ class Reader(Part):
         return [source if source.parent in numbers else replace(source, parent=None) for source in found]
 
     def hosts(self, name: str | None = None, notable_at: float | None = None, limit: int | None = None) -> list[Host]:
-        """Return hosts; `notable_at` selects hosts that rest then, that fail, or of which pages were withheld."""
+        """Return hosts; `notable_at` selects hosts that rest then, that fail, or that had pages withheld."""
         table = models.hosts
         only = [] if name is None else [table.c.host == name]
         if notable_at is not None:

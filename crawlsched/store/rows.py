@@ -95,7 +95,7 @@ def digest(value: str) -> bytes:
 
 
 def url_digest(url: str) -> int:
-    """Make a signed 64-bit number for a URL, by which an index finds it.
+    """Make a signed 64-bit number for a URL, by which an index finds the URL.
 
     >>> url_digest("https://example.com/")
     1493557592560457051

@@ -196,7 +196,7 @@ def write(connection: Connection, several: Sequence[tuple[Prepared, Refused]]) -
 
 
 def write_carefully(connection: Connection, several: Sequence[tuple[Prepared, Refused]]) -> None:
-    """Write the rows so that a refused one does not stop the others."""
+    """Write the rows so that a refused row does not stop the others."""
     for prepared, refused in several:
         for number, (table, how, _, _) in enumerate(_STEPS):
             for rows in _alike(prepared.get(number, ())):

@@ -21,8 +21,8 @@ from crawlsched.store.rows import json_like
 
 __all__ = ["split"]
 
-# Pages keep their numbers, since a new shard has no other pages. The rows of `pages` move last, since rows of these
-# tables find their new shards by them.
+# Pages keep their numbers, since a new shard has no other pages. The rows of `pages` move last, since the new
+# shards of rows in these tables are looked up there.
 _OF_PAGES = ("page_traces", "page_texts", "announcements", "further_sources", "observations", "changes")
 _MOVE_WITH_PAGES = (
     "UPDATE {table} t SET shard = h.shard FROM pages p JOIN moved_hosts h ON h.host = p.host"
@@ -88,8 +88,8 @@ def split(database: Database, name: str, n_shards: int | None = None, rate: floa
     """Divide a collection among more shards, by default twice as many, and lock it so that no crawl starts meanwhile.
 
     `n_shards` is a power of two, at most 4096. `rate` is used if the collection had one process and its last crawl has
-    stored no rate. After an error nothing is changed. Return the numbers of shards before and after (1 before if the
-    collection had one process), the rate of all processes together, and how many pages each shard has.
+    stored no rate. After an error nothing is changed. Return the numbers of shards before and after, the rate
+    of all processes together, and how many pages each shard has. A collection of one process counts as one shard.
     """
     if database.is_sqlite:
         raise StoreError(

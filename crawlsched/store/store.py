@@ -37,7 +37,7 @@ class Store(Access):
         self.forgetting = Forgetting(self, self.tombstones)
 
     def take_lease(self, spider: str, now: float | None = None) -> Lease:
-        """Become the one process that writes this collection; see `Lease.take` for the arguments."""
+        """Take the lease of this collection for this process; see `Lease.take` for the arguments."""
         self.lease = Lease.take(self.database, self.key, self.name, spider, now)
         return self.lease
 

@@ -25,9 +25,9 @@ class WriteBehind:
     """Write batches in another thread and never drop one.
 
     All batches of one `submit` are written in one transaction, so after a crash all or none of them are stored. If a
-    batch cannot be written (locked, disk full, connection lost), it is tried again after 0.1 s, then after longer and
-    longer pauses. Later batches wait, and are then written with this batch. Rows for a shard that another process has
-    claimed are left out.
+    batch cannot be written (locked, disk full, connection lost), writing is tried again. The first pause is 0.1 s, and
+    further pauses become longer. Later batches wait, and are then written with this batch. Rows for a shard that
+    another process has claimed are left out.
     """
 
     def __init__(self, on_left_out: Callable[[Batch], None] = lambda batch: None) -> None:

@@ -42,7 +42,7 @@ class Holding:
         self._epochs: dict[int, int] = {}
         # Shards that are being loaded, or whose pages are being taken out of memory.
         self._moving: set[int] = set()
-        # By shard that is given away: the time until which it may end its visits.
+        # By shard that is given away: the time when its visits must have ended.
         self._draining: dict[int, float] = {}
         # By shard that leaves: all its changes are written once this number of batches is written.
         self._leaving: dict[int, int] = {}
@@ -78,7 +78,7 @@ class Holding:
                 self._load(shard, epoch)
         for shard in list(self._here) if self._membership.is_leaving else self._membership.to_release:
             if shard in self._here and shard not in self._draining:
-                self._draining[shard] = now + LEASE  # its visits may end until then
+                self._draining[shard] = now + LEASE  # its visits must have ended then
                 # A visit begun now would still be open when another process asks the same host.
                 self._refresher.hosts.is_leaving = self._is_leaving
                 self._publish(shard, ready=False)
@@ -113,7 +113,7 @@ class Holding:
             if isinstance(found, Exception):
                 self._moving.discard(shard)
                 logger.error(
-                    "The shard %d cannot be loaded, and is left to another process: %s", shard, in_words(found)
+                    "The shard %d cannot be loaded here, so another process has to load it: %s", shard, in_words(found)
                 )
                 self._membership.stops(shard, epoch, failed=True)
                 self._membership.is_done_with(shard)
@@ -144,7 +144,7 @@ class Holding:
     # -- a shard is given away or lost
 
     def _is_leaving(self, host: int) -> bool:
-        """Whether a host belongs to a shard that is given away; the host may be a new one."""
+        """Whether a host belongs to a shard that is given away. The host may have just been found."""
         shard = self._collection.shards.of_host(host)
         return shard is not None and shard.number in self._draining
 
@@ -166,10 +166,10 @@ class Holding:
         self._take_out(shard)
 
     def _lose(self, shard: int) -> None:
-        """Drop a shard and its unwritten changes, since another process has claimed it while this one was silent."""
+        """Drop a shard and its unwritten changes, since another process has claimed the shard."""
         self._stop_for(shard)
         self._refresher.count("crawlsched/shards/lost")
-        logger.warning("The shard %d was taken over by another process, for this one was silent too long.", shard)
+        logger.warning("The shard %d was taken over by another process, since this process was silent too long.", shard)
         self._take_out(shard)
 
     def _take_out(self, shard: int) -> None:

@@ -37,7 +37,7 @@ _Stay = tuple[dict[Name, int], list[Name]]
 
 
 class Inbox:
-    """Takes in what other processes and the command line have left for the shards of this process.
+    """Takes in rows that other processes and the command line have written for the shards of this process.
 
     A row is deleted in the transaction that writes its result. Until then each reading finds the row
     again, so the inbox remembers the row and takes it in once. If the shard leaves before that, its next owner takes
@@ -105,7 +105,7 @@ class Inbox:
         rows, commanded, is_full = found
         if is_full and not self.is_full:
             logger.warning(
-                "More than %s links and signals wait to be taken in by their shards; crawling pauses until they are.",
+                "More than %s links and signals wait for their shards; crawling pauses until fewer are waiting.",
                 f"{_MOST_WAITING:,}",
             )
         self.is_full = is_full
@@ -148,7 +148,7 @@ class Inbox:
             now, some = self._clock(), rows[start : start + STEP]
             done = [row.name for row in some if self._is_done(row, now)]
             for name in done:
-                self._unsaved.of_shard(shard, now).received.append(name)  # with its result, in one transaction
+                self._unsaved.of_shard(shard, now).received.append(name)  # deleted in one transaction with its result
             under_way.update(dict.fromkeys(done, self._unsaved.number))
             for name in {row.name for row in some}.difference(done):
                 del under_way[name]

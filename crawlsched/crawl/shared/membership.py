@@ -30,11 +30,12 @@ logger = logging.getLogger(__name__)
 _SOON = 0.3
 # A renewal claims at most this number of shards, so that all members load some of the shards of a dead member.
 _CLAIMED_AT_ONCE = 16
-# Shards move at most once in this number of seconds to even out loads. For the same time, a member does not claim
-# again a shard that it could not load. A member with less than the share below of a fair load gets shards at once.
+# Shards move at most once in this number of seconds to even out loads. A member that could not load a shard waits for
+# the same time before it claims that shard again. A member whose load is less than the share below of a fair load has
+# just joined, and gets shards without waiting.
 _BETWEEN_MOVES = 30.0
 _STILL_JOINS = 0.75
-# A member gives away at most this share of its shards in one renewal, so that the other shards are crawled on.
+# A member gives away at most this share of its shards in one renewal. The others are crawled meanwhile.
 _GIVEN_AT_ONCE = 0.25
 #: At most this number of rows is handed over between two renewals, and taken in at one time. So a spider which begins
 #: with a million pages delays no renewal.
@@ -112,8 +113,8 @@ class Membership:
         self._owners: dict[int, str | None] = {}
         self.is_leaving = False  # whether this process is ending, and claims no more shards
         self.pass_since = pass_since
-        self.pass_is_over = False  # whether no member has anything left to do
-        # The members' reports when no member had anything left to do, and the time when that was seen.
+        self.pass_is_over = False  # whether all members have finished the pass
+        # The members' reports when all had finished, and the time when these were read.
         self._done: tuple[object, float] | None = None
         self._ends = threading.Event()
         self._poked = threading.Event()
@@ -194,7 +195,7 @@ class Membership:
                     pass
             self._shared.leave(self.token)
         except CrawlschedError as error:
-            logger.warning("The others notice only after some seconds that this process has ended: %s", error)
+            logger.warning("Other processes notice the end of this process only after some seconds: %s", error)
         if self.outgoing:
             logger.error("%d links and signals for other shards are lost with this process.", len(self.outgoing))
 
@@ -209,7 +210,7 @@ class Membership:
                     self.failure = None
             except Exception as error:  # if the database is away for long, sending stops by our own clock
                 if self.failure is None:
-                    _complain("The grant, without which this process stops sending, cannot be renewed", error)
+                    _complain("This process will stop sending, since its grant cannot be renewed", error)
                 self.failure = in_words(error)
                 wait = _SOON
             self.renewed.set()
@@ -232,7 +233,7 @@ class Membership:
         if self._heard_at is not None and self._clock() - self._heard_at > _LONGEST_SILENCE:
             raise StoreError(
                 f"The crawl has done nothing for {_LONGEST_SILENCE:g} s (a callback that blocks?), and others take its "
-                "shards over; it goes on by itself."
+                "shards over. The crawl goes on by itself."
             )
         is_all_said = self._try_to_say()
         seen = self._shared.look()
@@ -260,7 +261,7 @@ class Membership:
         self._free(seen, set(claims).difference(self.owned))
         self._give_back()
         is_rising = answer.granted < wants * 0.99
-        # The rate that this process has lost is free for others only after its next renewal, so it renews soon.
+        # Others get the rate that this process has lost only after its next renewal, so that renewal comes soon.
         is_falling = answer.granted < said.using * 0.99
         is_moving = (is_rising or is_falling) and not self.paused_since
         if claims or self._is_given_some or not is_all_said or is_moving:
@@ -276,7 +277,7 @@ class Membership:
         for shard in passed_by & self._passed_by:
             owner = seen.shards[shard].member
             if owner is not None and not seen.is_alive(owner) and (n := self._shared.end_sessions(owner)):
-                logger.warning("A process that is silent kept the shard %d locked; its %d connections ended.", shard, n)
+                logger.warning("A silent process had locked the shard %d, so its %d connections were ended.", shard, n)
         self._passed_by = passed_by
 
     def _give_back(self) -> None:
@@ -286,7 +287,7 @@ class Membership:
                 try:
                     self._shared.lease(shard, self.token, epoch).release()
                 except StoreError as error:
-                    logger.warning("The shard %d is not given back yet, which is tried again: %s", shard, error)
+                    logger.warning("The shard %d could not be given back, which is tried again: %s", shard, error)
 
     def _try_to_say(self) -> bool:
         """Write the news for other members, and only log a failure, which must not cost the grant."""
@@ -321,7 +322,7 @@ class Membership:
             self._shared.set_rate(rate)
 
     def _look_at_pass(self, seen: Seen, since: float) -> None:
-        """Notice that a pass is over: another member has ended it, or no member has anything left to do."""
+        """Notice that a pass is over: another member has ended it, or all members have finished."""
         if seen.pass_since != since:
             self.pass_is_over = True
             return
@@ -337,7 +338,7 @@ class Membership:
             self.pass_is_over = True
 
     def _all_done(self, seen: Seen) -> object | None:
-        """Return the shards' epochs and the members' counts of requests if no member has work left, else None."""
+        """Return the shards' epochs and the members' counts of requests if all members have finished, else None."""
         alive = {token: member for token, member in seen.members.items() if seen.is_alive(token)}
         if not all(row.ready and row.member in alive for row in seen.shards.values()):
             return None

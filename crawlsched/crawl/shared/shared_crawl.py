@@ -1,4 +1,4 @@
-"""SharedCrawl: the additional work where several processes crawl one collection."""
+"""SharedCrawl: the additional work of a crawl whose collection is shared by several processes."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class SharedCrawl:
         if n != settings.shards or (hours is None and seen.rate != settings.bandwidth):
             logger.warning(
                 "The collection %r keeps its %d shards and its %g requests a second: CRAWLSCHED_SHARDS = %d and "
-                "CRAWLSCHED_BANDWIDTH count where one is made; `crawlsched bandwidth` sets the rate of all processes.",
+                "CRAWLSCHED_BANDWIDTH are used only for new collections; `crawlsched bandwidth` sets the common rate.",
                 *(self.shared.name, n, seen.rate, settings.shards),
             )
 
@@ -154,7 +154,7 @@ class SharedCrawl:
             collection.write_last(now)
             self.shared.beat(self._said_of_shards())
         except StoreError as error:
-            logger.error("Not all of the shards is written down: %s", error)
+            logger.error("Not all changes of the shards could be written: %s", error)
         finally:
             self._aside.close(_ANSWER_WITHIN)
             self._inbox.close(_ANSWER_WITHIN)
@@ -233,7 +233,7 @@ class SharedCrawl:
         return written_curve(plan.demand, plan.n_pages, n_pages - plan.n_held)
 
     def _is_done(self, now: float) -> bool:
-        """Whether this process has no page to crawl, and nothing under way that may lead to one."""
+        """Whether this process has no page to crawl, and no work under way from which pages may come."""
         refresher = self._refresher
         if len(refresher.book) or refresher.has_requests() or self._membership.outgoing:
             return False
