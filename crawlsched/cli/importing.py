@@ -40,7 +40,7 @@ OPTIONS = (option("FILE", "plain or .gz; - is standard input", Path),)
 
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Read the file and fill the collection; a running crawl gets the pages as commands."""
+    """Read the file and fill the collection; to a running crawl the pages are sent as commands."""
     if arguments.shard is not None:
         raise CrawlschedError("A file is imported into a whole collection; leave out --shard.")
     target = find_or_make_target(arguments)

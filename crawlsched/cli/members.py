@@ -57,7 +57,7 @@ def sharing(shared: "SharedCollection") -> dict[str, Any]:
 
 
 def status_of_all(shared: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the status of all members together, in the form that a single owner writes."""
+    """Return the status of all members together, in the form of a single owner's status."""
     members = shared["members"]
     resolved, slots = Counter[str](), Counter[str]()
     for member in members:

@@ -123,7 +123,7 @@ def add_commands_below(parser: argparse.ArgumentParser, title: str, metavar: str
 
 
 def add_command(commands: Any, name: str, module: Any, common: argparse.ArgumentParser | None = None) -> None:
-    """Add a command, from a module with ``HELP``, ``EXAMPLES``, ``OPTIONS``, perhaps ``ABOUT``, `report` and `say`.
+    """Add a command, from a module with ``HELP``, ``EXAMPLES``, ``OPTIONS``, `report` and `say`, perhaps ``ABOUT``.
 
     Without `common` (see `common_options`) the command takes no database.
     """

@@ -1,4 +1,4 @@
-"""Commands: messages in the database by which another process (the command line) steers a running crawl."""
+"""Commands: messages in the database by which the command line steers a running crawl."""
 
 import time
 from typing import Any, NamedTuple

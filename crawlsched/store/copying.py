@@ -40,7 +40,7 @@ def copy_all(source_url: str, target_url: str, shown: Shown = lambda done, total
                 _require_empty(writing, target.name)
                 copied = _copy(reading, writing, source.name, target.name, shown)
         if not target.is_sqlite:
-            # Without statistics of its tables the server reads far too much to find one page.
+            # Without statistics of its tables, PostgreSQL would read far too much to find one page.
             with target.explained("written"), target.writing() as writing:
                 writing.execute(text("ANALYZE"))
         return copied

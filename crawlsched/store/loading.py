@@ -97,7 +97,7 @@ def _arrays(columns: dict[str, Any], host_number: Callable[[str], Any], n_rates:
     n = len(columns["page"])
     arrays = {name: _column(columns[name], np.dtype(_TYPES.get(name, "f8"))) for name in ("page", *_NUMBERS)}
     crawled_at = arrays["crawled_at"]
-    arrays["crawled_at"] = np.where(np.isnan(crawled_at), -np.inf, crawled_at)  # never
+    arrays["crawled_at"] = np.where(np.isnan(crawled_at), -np.inf, crawled_at)  # -inf: never crawled
     hosts = list(map(host_number, columns["host"]))
     arrays["host"] = np.array(hosts, object if hosts and isinstance(hosts[0], str) else np.int32)
     fingerprints = np.frombuffer(b"".join(columns["request_fingerprint"]), dtype=np.uint8)
@@ -115,7 +115,7 @@ def _arrays(columns: dict[str, Any], host_number: Callable[[str], Any], n_rates:
 
 
 def _column(values: Sequence[Any], of: np.dtype[Any]) -> np.ndarray:
-    """Make an array of numbers, three times as fast as numpy alone does; None is nan."""
+    """Make an array of numbers, in a third of the time that numpy alone takes; None becomes nan."""
     if of.kind == "f" and None in values:
         values = [math.nan if value is None else value for value in values]
     return np.frombuffer(struct.pack(f"{len(values)}{of.char}", *values), of)
@@ -129,7 +129,7 @@ def sound_pages(block: Arrays) -> Arrays:
     for name in ("true_signals", "false_signals"):
         sound &= np.isfinite(block[name]) & (block[name] >= 0.0)
     for name in ("crawled_at", "not_before", "signalled_since", "first_seen", "changed_at"):
-        # "Never" is nan, or, for the last crawl, minus infinity.
+        # These values stand for "never": nan, and minus infinity for the last crawl.
         sound &= ~(block[name] > _LARGEST_TIME) & ~((block[name] < -_LARGEST_TIME) & (block[name] != -np.inf))
     block["source"] = np.where(block["source"] < END_OF_SOURCES, block["source"], -1)
     if sound.all():

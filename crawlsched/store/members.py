@@ -114,7 +114,7 @@ class SharedCollection(Part):
     """One collection that several processes crawl; made by `SharedCollection.open`."""
 
     def __init__(self, database: Database, name: str, number: int, n_shards: int) -> None:
-        super().__init__(database, (-1, number))  # the key of rows that belong to no shard
+        super().__init__(database, (-1, number))  # rows of the whole collection have shard -1
         self.name = name
         self.number = number
         self.n_shards = n_shards

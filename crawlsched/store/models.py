@@ -88,7 +88,7 @@ def _table(name: str, key: dict[str, Any], *parts: SchemaItem, **options: Any) -
     return Table(name, metadata, *keys, *parts, **options)
 
 
-# A named set of pages that belong together, by default those of one spider.
+# A collection is a named set of pages, by default the pages of one spider.
 collections = _table(
     "collections",
     {},
@@ -130,7 +130,7 @@ pages = _table(
     Column("depth", Integer, nullable=False),
     Column("host", Text, nullable=False),
     Column("url", Text, nullable=False),
-    # The URL itself cannot have an index: PostgreSQL refuses keys above 2,704 bytes, and URLs may have 8,000.
+    # The URL itself cannot have an index: PostgreSQL refuses keys above 2,704 bytes; URLs may have 8,000.
     Column("url_digest", BigInteger, nullable=False),
     Column("request_fingerprint", LargeBinary, nullable=False),
     Column("request_fingerprinter", Text, nullable=False),
@@ -233,7 +233,7 @@ observations = _table(
     sqlite_with_rowid=False,
 )
 
-# The last date that a source stated for a page.
+# The last date that a source has stated for a page.
 announcements = _table(
     "announcements",
     {"page": BigInteger, "source": Integer},
@@ -250,7 +250,7 @@ further_sources = _table(
     Column("n_signals", Integer, nullable=False),  # since the last crawl
     Column("n_signals_total", BigInteger, nullable=False),
     Column("signalled_since", Float(53), nullable=False),
-    Column("n_heard", BigInteger, nullable=False),  # also announcements that counted for another source
+    Column("n_heard", BigInteger, nullable=False),  # includes announcements that counted for another source
     Column("signalled_at", Float(53)),  # NULL: never
     # How many announcements visits found true and false; for the page's first source these are in `pages`.
     Column("true_signals", Float(53), nullable=False, server_default=text("0")),
@@ -258,7 +258,7 @@ further_sources = _table(
     sqlite_with_rowid=False,
 )
 
-# A sitemap, a feed or a sender of pings: when it is polled, and how far it can be trusted.
+# Sitemaps, feeds and senders of pings: when they are polled, and how often their announcements are true.
 sources = _table(
     "sources",
     {"source": Integer},
@@ -333,7 +333,7 @@ budgets = _table(
     Column("n_shards", Integer, nullable=False),
     Column("rate", Float(53), nullable=False),  # requests per second of all members together
     Column("renewed_at", Float(53)),  # NULL: no member has joined yet
-    Column("hold_until", Float(53)),  # until then no grant rises, and no member claims a shard
+    Column("hold_until", Float(53)),  # before this time no grant rises, and no member claims a shard
     Column("paused_since", Float(53)),
     Column("pass_since", Float(53)),  # the start of the present pass; NULL: there is none
 )
@@ -387,14 +387,14 @@ changes = _table(
     "changes",
     {"id": BigInteger},  # counted by the owning process
     Column("page", BigInteger, nullable=False),
-    Column("time", Float(53), nullable=False),  # of the delivery; without one, of the visit
+    Column("time", Float(53), nullable=False),  # of the delivery or, if nothing was delivered, of the visit
     Column("kind", SmallInteger, nullable=False),  # of KINDS
     Column("observation", BigInteger),  # the visit that found it
     Index(None, "page", "shard", "collection"),
     sqlite_with_rowid=False,
 )
 
-# How far the webhook has read `changes`.
+# By follower, such as the webhook, the last row of `changes` that it has received.
 followers = _table(
     "followers",
     {"name": Text},

@@ -1,4 +1,4 @@
-"""Reading: small questions about pages, observations, announcements and hosts."""
+"""Reading: queries for pages, observations, announcements and hosts."""
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -228,13 +228,13 @@ class Reader(Part):
         return [tuple(row.values()) for row in sound if 0 <= row["source"] < END_OF_SOURCES]
 
     def announcements_of(self, page: int) -> list[tuple[int, float | None, int]]:
-        """Return (source, lastmod, n) for every source that names a page."""
+        """Return (source, lastmod, n) for every source that lists a page."""
         table = models.announcements
         wanted = select(table.c.source, table.c.lastmod, table.c.n).where(*self.own(table), table.c.page == page)
         return [(source, lastmod, n) for source, lastmod, n in self.rows(wanted)]
 
     def counts(self) -> list[tuple[str, int, int, int]]:
-        """Count the pages by host, state and source (-1: none announces them)."""
+        """Count the pages by host, state and source (-1: no source announces them)."""
         page = models.pages
         kinds = (page.c.host, page.c.state, page.c.source)
         rows = self.rows(select(*kinds, func.count()).where(*self.own(page)).group_by(*kinds))

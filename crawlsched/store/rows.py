@@ -1,4 +1,4 @@
-"""Rows: values of Python and numpy made into rows of either database, and back.
+"""Rows: make values of Python and numpy into rows of either database, and rows into values.
 
 SQLite takes any value in any column, and a damaged file may have a text in the place of a number. This module
 leaves damaged rows out, so that other layers need not check values, and no allocation depends on a damaged number.

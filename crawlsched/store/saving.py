@@ -60,7 +60,7 @@ def _clean(value: Any) -> Any:
 
 
 def _named(*names: str) -> Callable[[Any], Row]:
-    """Return a function that makes a row of these columns from a key and a value, or from tuples of them."""
+    """Return a function that makes a row of these columns from a key and a value; either may be a tuple."""
 
     def row(item: tuple[Any, Any]) -> Row:
         parts = [part if isinstance(part, tuple) else (part,) for part in item]
@@ -70,7 +70,7 @@ def _named(*names: str) -> Callable[[Any], Row]:
 
 
 def _new_pages(batch: Batch) -> Iterator[tuple[NewPage, Row]]:
-    """Yield the new pages with those of their columns that the batch has."""
+    """Yield the new pages, each with its row of `Batch.columns`, or the row of a page that was never crawled."""
     if batch.new_pages:
         states = dict(_states(batch))
         yield from ((page, states.get(number, _NEVER_CRAWLED)) for number, page in batch.new_pages.items())
