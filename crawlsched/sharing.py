@@ -1,13 +1,13 @@
-"""Sharing: the rules by which many processes share one collection and one rate; no database, clock or Scrapy here.
+"""Sharing: the rules by which many processes share one collection and one rate, without database, clock or Scrapy.
 
-`shard_of` returns the shard of a host, `assigned` the member that should own each shard, and `divided` each shard's
-part of the rate. A member renews its grant (`Renewal`, `Answer`); its `Grant` then has the rate that it may use.
-`store.members` brings renewals to PostgreSQL.
+A member is one of these processes. `shard_of` returns the shard of a host, `assigned` the member that should own each
+shard, and `divided` each shard's part of the rate. A member renews its grant (`Renewal`, `Answer`). Its `Grant` then
+has the rate that it may use. `store.members` sends renewals to PostgreSQL.
 
 A function in the database decides on renewals (see the first migration). Tests compare it with the same rule in Python,
-and try that rule with clocks that differ, lost answers, pauses and deaths. A lock on the budget's row makes calls run
-one after the other, so that the sum of the grants which have not expired never exceeds the rate. A higher rate is
-written into the row first, and used after the answer. A lower one is used first, and written by the next renewal.
+and try that rule with wrong clocks, lost answers, pauses and deaths. A lock on the budget's row makes calls run
+one after the other. So the sum of the grants which have not expired never exceeds the rate. A member uses a higher
+rate only after the database has written it. It uses a lower rate first, and its next renewal writes it.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ Name = TypeVar("Name", str, int)
 LARGEST_NUMBER = 4096
 #: Seconds for which a grant is valid by the database's clock.
 LEASE = 6.0
-#: Seconds by which its holder stops sooner, by its own clock: clocks may differ in their rates by 8 percent.
+#: A member stops this number of seconds earlier, by its own clock, since the rates of clocks may differ by 8 percent.
 MARGIN = LEASE / 12
-#: Seconds between two renewals: two may be lost.
+#: Seconds between two renewals, so that two renewals in a row may be lost.
 RENEWAL_INTERVAL = LEASE / 3
-#: The crawl values at which every curve is published, rising; importance times seconds.
+#: The crawl values (importance times seconds), rising, at which every demand curve is published.
 LEVELS: FloatArray = np.geomspace(1e-4, 1e8, 97)
-# Each shard gets at least this part of an equal share, so that it can find its changes.
+# Each shard gets at least this part of an equal share, so that changes of its pages are found.
 _LEAST_SHARE = 0.002
-# Loads may differ by this share of a fair one, since a shard that moves has to be loaded. A curve made from less than
-# this share of the pages is not used for the rest.
+# Loads may differ by this share of a fair load, since a shard that moves has to be loaded. A demand curve is not used
+# if its plan had less than this share of the present pages.
 _LITTLE = 0.1
 
 
@@ -75,7 +75,7 @@ def shard_of(host: str, n_shards: int) -> int:
 
 
 def assigned(weights: Mapping[int, float], owners: Mapping[int, str], members: Collection[str]) -> dict[int, str]:
-    """Assign each shard to a member, moving no more shards than fairness needs; `weights` are the loads of shards.
+    """Assign each shard to a member, and move only the shards that fairness needs; `weights` are the loads of shards.
 
     >>> assigned({0: 1.0, 1: 1.0, 2: 1.0, 3: 1.0}, {0: "a", 1: "a", 2: "a", 3: "a"}, ["a", "b"])
     {0: 'b', 1: 'b', 2: 'a', 3: 'a'}
@@ -97,7 +97,7 @@ def assigned(weights: Mapping[int, float], owners: Mapping[int, str], members: C
 
 
 def _move(weights: Mapping[int, float], given: dict[int, str], load: dict[str, float], tolerance: float) -> None:
-    """Move shards from the most to the least loaded member, as long as that evens out the loads."""
+    """Move shards from the most to the least loaded member, until no move evens out the loads."""
     # Each move lowers the sum of squares of the loads by more than rounding errors, so moving ends.
     while True:
         most = max(load, key=lambda member: (load[member], member))
@@ -105,7 +105,7 @@ def _move(weights: Mapping[int, float], given: dict[int, str], load: dict[str, f
         gap = load[most] - load[least]
         if gap <= tolerance:
             return
-        # A shard that weighs as much as the gap would only swap the loads, and then back, for ever.
+        # A shard that weighs as much as the gap would only swap the two loads, again and again.
         fitting = [
             shard
             for shard, member in given.items()
@@ -121,9 +121,9 @@ def _move(weights: Mapping[int, float], given: dict[int, str], load: dict[str, f
 
 
 def written_curve(demand: FloatArray, n_planned: int, n_pages: int) -> str | None:
-    """Pack a demand curve (`Plan.demand`) of `n_planned` pages at the common levels, for the present `n_pages`.
+    """Pack a demand curve (`Plan.demand`) at `LEVELS`, scaled from `n_planned` pages to the present `n_pages`.
 
-    None: the curve is of too few of these pages.
+    Return None if the plan had too few of the present pages.
 
     >>> demand = np.array([[10.0, 1.0], [1.0, 4.0]])
     >>> float(np.interp(1.0, LEVELS, read_curve(written_curve(demand, n_planned=10, n_pages=30))).round(2))
@@ -136,13 +136,13 @@ def written_curve(demand: FloatArray, n_planned: int, n_pages: int) -> str | Non
     level, rate = np.log(demand[::-1, 0]), np.log(np.maximum(demand[::-1, 1], np.finfo("<f4").tiny))
     asked = np.log(LEVELS)
     curve = np.exp(np.interp(asked, level, rate)) * n_pages / n_planned
-    # Above its highest value the demand is 0; below its lowest, it is that of the lowest.
+    # Above the curve's highest value the demand is 0. Below its lowest value the demand stays the same.
     curve[asked > level[-1]] = 0.0
     return curve.astype("<f4").tobytes().hex()
 
 
 def read_curve(packed: object) -> FloatArray | None:
-    """Unpack a curve of `written_curve`; None if it is something else."""
+    """Unpack a curve that `written_curve` has packed; None if the value is no such curve."""
     try:
         curve = np.frombuffer(bytes.fromhex(packed), "<f4").astype(np.float64)  # type: ignore[arg-type]
     except (TypeError, ValueError):
@@ -152,7 +152,7 @@ def read_curve(packed: object) -> FloatArray | None:
 
 
 def divided(rate: float, curves: Mapping[Name, FloatArray | None], n_pages: Mapping[Name, int]) -> dict[Name, float]:
-    """Divide a rate so that the last crawl of each shard is worth the same; without a curve, pages decide.
+    """Divide a rate so that the last crawl of each shard is worth the same; without curves, by numbers of pages.
 
     Examples
     --------
@@ -185,12 +185,12 @@ def _at_one_level(
     if not total.max() > 0.0:
         by_pages: FloatArray = rate * pages / pages.sum()
         return by_pages
-    # The totals fall as the level rises. The level at which the total is the rate lies between two of them.
+    # The totals fall as the level rises. The level whose total is the rate is interpolated between two levels.
     level = np.interp(-rate, -total, np.arange(total.size))
     below = min(int(level), total.size - 2)
     share = level - below
     got: FloatArray = wanted[:, below] * (1 - share) + wanted[:, below + 1] * share
-    if not got.sum() > 0.0:  # the rate is less than what the most valuable pages alone want
+    if not got.sum() > 0.0:  # the most valuable pages alone want more than the rate
         got = wanted[:, int(np.flatnonzero(total)[-1])]
     shares: FloatArray = rate * got / got.sum()
     return shares
@@ -201,10 +201,10 @@ class Renewal:
     """A member's request to the database."""
 
     member: str  # its token, made at its start
-    number: int  # higher than that of any renewal before
-    using: float  # the highest rate at which it may be sending now; 0 after its own deadline
-    wants: float  # the rate that it would like to have
-    claims: tuple[int, ...] = ()  # the shards that it takes if they are vacant
+    number: int  # higher than the number of any renewal before
+    using: float  # the highest rate at which the member may be sending now; 0 after its own deadline
+    wants: float  # the rate that the member would like to have
+    claims: tuple[int, ...] = ()  # the shards that the member takes if they are vacant
 
 
 @dataclass(frozen=True)
@@ -212,15 +212,15 @@ class Answer:
     """The database's answer to a renewal."""
 
     granted: float  # the rate that the member may use from now on
-    shards: dict[int, int]  # the shards that it owns, with their epochs
+    shards: dict[int, int]  # the shards that the member owns, with their epochs
     paused_since: float | None = None  # by the database's clock
 
 
 class Grant:
-    """The rate that a member may send.
+    """The rate at which a member may send.
 
     Only the member's own monotonic clock counts here, and it is read before the renewal is sent. So the grant ends
-    here before it ends in the database, however long the answer takes. Clocks may differ in their rates by 8 percent.
+    here before it ends in the database, however long the answer takes. The rates of clocks may differ by 8 percent.
 
     Examples
     --------
@@ -245,10 +245,10 @@ class Grant:
         return self.number
 
     def answered(self, number: int, granted: float) -> None:
-        """Take over the answer to a renewal, unless a later one was answered before."""
+        """Take over the answer to a renewal, unless a later renewal was answered before."""
         if number == self.number:
-            # A lower rate is set before the deadline, and a higher one after it. So a thread that reads both without a
-            # lock never sees a rate that was not granted until the deadline.
+            # A lower rate is set before the deadline, and a higher rate after the deadline. So a thread that reads both
+            # without a lock never sees a rate with a deadline for which it was not granted.
             if granted < self.rate:
                 self.rate = granted
             self.deadline = self._asked_at + LEASE - MARGIN

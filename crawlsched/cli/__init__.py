@@ -1,4 +1,4 @@
-"""The command line: ``crawlsched status``, ``crawlsched why URL``, and so on; one file for each command.
+"""The command line (``crawlsched status``, ``crawlsched why URL``, and so on), with one file for each command.
 
 A command's module has ``HELP``, ``EXAMPLES``, ``OPTIONS`` and two functions. `report` does the work and returns a
 dictionary, which ``--json`` prints. `say` turns that dictionary into text.
@@ -22,7 +22,7 @@ from crawlsched.showing import in_words, shown, without_secrets
 
 __all__ = ["add_commands", "main", "run"]
 
-# The commands in groups by purpose. Each module but one has the name of its command.
+# The commands in groups by purpose. Each module has the name of its command, except `importing`.
 _GROUPS = {
     "look": ("status", "why", "pages", "next", "changes", "sources", "withheld", "whatif", "check", "web"),
     "steer": ("bandwidth", "recrawl", "signal", "forget"),
@@ -37,7 +37,7 @@ _SHELLS = ("bash", "zsh", "tcsh")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return the exit code: 0 for success, 1 with one sentence on standard error otherwise.
+    """Run one command, and return the exit code: 0 for success, or 1 after an error message on standard error.
 
     Wrong arguments end the program with 2.
     """
@@ -52,15 +52,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if argv is None else argv)
     if given[:1] == ["--completion"]:
         return _print_completion(parser, given)
-    # Loading all commands takes as long as running most of them.
+    # Only the named command is loaded, since loading all commands takes as long as running most of them.
     if given[:1] != ["--version"]:
         add_commands(parser, only=given[0] if given else "")
     return run(parser.parse_args(given))
 
 
 def add_commands(parser: argparse.ArgumentParser, only: str = "") -> None:
-    """Add every command to a parser, or only the named one; `run` takes the parsed arguments."""
-    # Imported here, since the settings take longer to load than all imports above.
+    """Add every command to a parser, or only the command `only`; the parsed arguments are for `run`."""
+    # Imported here, since loading the settings takes longer than all imports above.
     from crawlsched.cli.target import common_options
 
     commands = add_commands_below(parser, "commands", "COMMAND")
@@ -87,7 +87,7 @@ def _print_completion(parser: argparse.ArgumentParser, given: list[str]) -> int:
 
 
 def run(arguments: argparse.Namespace, settings: Mapping[str, Any] | None = None) -> int:
-    """Run the parsed command; `settings` are those of the Scrapy project, if Scrapy runs the command."""
+    """Run the parsed command; `settings` are the Scrapy project's, if Scrapy runs the command."""
     arguments.project_settings = settings
     try:
         require_posix()
@@ -111,16 +111,16 @@ def run(arguments: argparse.Namespace, settings: Mapping[str, Any] | None = None
     except Exception as error:
         if sys.flags.dev_mode:
             raise
-        # An unforeseen argument, or a damaged row: one sentence is more useful than a traceback.
+        # The cause may be an unforeseen argument or a damaged row. A sentence is more useful than a traceback.
         words = without_secrets(shown(in_words(error)))
         print(f"This cannot be done: {words}. (python -X dev -m crawlsched.cli ... shows where.)", file=sys.stderr)
         return 1
 
-    return int(getattr(arguments, "exit_code", 0))  # a problem that `check` has found is no failure of the command
+    return int(getattr(arguments, "exit_code", 0))  # `check` sets an exit code when it finds a problem
 
 
 def _nobody_reads() -> int:
-    # The reader of our output (`head`) has closed it. Python would raise again when it flushes at exit.
+    # The reader of our output, such as `head`, has closed the pipe. Python would fail again when it flushes at exit.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 1
 

@@ -11,7 +11,7 @@ from crawlsched.settings.values import read_bandwidth
 
 __all__ = ["EXAMPLES", "HELP", "OPTIONS"]
 
-# Ten times the present bandwidth may be a slip of the hand.
+# The command asks before it raises the bandwidth by this factor or more, since that may be a typing error.
 _MUCH_MORE = 10.0
 _PAUSING = ("pause", "resume")
 
@@ -25,7 +25,7 @@ def _read_value(text: str) -> float | str:
         return text
     bandwidth = read_bandwidth(text)
     if "/" not in text:
-        # A number without a unit would be taken as requests a second, although the user may mean a day.
+        # A number without a unit is refused: it would mean requests per second, but the user may mean per day.
         raise ValueError(f"a bandwidth, which needs a unit here, such as {text}/s or {text}/d")
     return bandwidth
 
@@ -42,7 +42,7 @@ OPTIONS = (
 
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Show the bandwidth, or send the new one, or a pause, to the running crawl."""
+    """Show the bandwidth, or send a new bandwidth, a pause or its end to the running crawl."""
     with open_stores(arguments, read_only=arguments.value is None) as stores:
         named = {"collection": stores.name}
         if arguments.value in _PAUSING:
@@ -76,7 +76,7 @@ def _set(stores: Stores, bandwidth: float) -> dict[str, Any]:
 
 
 def _pause(stores: Stores, command: str) -> dict[str, Any]:
-    """Send the command to the running crawl, or leave it to the next one."""
+    """Send the command to the running crawl, or else to the next crawl."""
     if stores.shared is not None:
         since = stores.shared.pause(paused=command == "pause")
         seen = stores.shared.look()

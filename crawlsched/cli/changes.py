@@ -1,4 +1,4 @@
-"""``crawlsched changes``: what changed, vanished, failed or came back since a time or a cursor, and from now on."""
+"""``crawlsched changes``: the changes since a time or a cursor, and with ``--follow`` new changes."""
 
 import argparse
 import json
@@ -53,7 +53,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _follow(feed: "Feed", cursor: "Cursor", arguments: argparse.Namespace) -> None:
-    """Print present changes, then new ones; each line has the cursor with which to go on after it."""
+    """Print the present changes, then new changes; each line has the cursor from which to go on."""
     from crawlsched.feed import Cursor
 
     while True:
@@ -68,7 +68,7 @@ def _follow(feed: "Feed", cursor: "Cursor", arguments: argparse.Namespace) -> No
 
 
 def say(report: dict[str, Any]) -> str:
-    """List the changes, and the cursor with which to go on."""
+    """List the changes, and the cursor from which to go on."""
     if not report["changes"]:
         return f"Nothing has changed; go on with --since {report['cursor']}"
     lines = [line for change in report["changes"] for line in _say_one(change, report["time"])]

@@ -1,4 +1,4 @@
-"""``crawlsched check``: whether all is well, as an exit code for cron, with a sentence for each problem."""
+"""``crawlsched check``: print a sentence for each problem, and return an exit code for cron."""
 
 import argparse
 import time
@@ -26,7 +26,7 @@ _LIMITS = ("freshness", "budget", "undelivered", "rest", "last_pass")
 
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Check the vitals; without ``--json``, problems end the command with an error of one line each."""
+    """Look for problems; without ``--json``, raise an error that has a line for each problem."""
     from crawlsched.web.vitals import checks, vitals
 
     with open_stores(arguments) as stores:

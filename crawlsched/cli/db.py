@@ -1,4 +1,4 @@
-"""``crawlsched db``: check, upgrade and copy the database, divide it into shards, learn again from kept visits."""
+"""``crawlsched db``: check, upgrade and copy the database, divide a collection into shards, and refit."""
 
 import argparse
 from contextlib import closing
@@ -83,7 +83,7 @@ def backup(arguments: argparse.Namespace) -> dict[str, Any]:
         raise CrawlschedError(f"There is a file {str(file)!r} already; name another, or delete it first.")
     revision = schema.check(url)
     with closing(Database(url, read_only=True)) as database, new_file(file) as unfinished:
-        # Like the database, the copy may hold cookies and passwords.
+        # Only the owner may read the copy, since it may hold cookies and passwords.
         unfinished.touch(mode=0o600)
         copy_file(database, unfinished, shown_progress("Copying"))
     return {"database": database.name, "file": str(file), "bytes": file.stat().st_size, "revision": revision}
@@ -117,7 +117,7 @@ def restore(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _refuse_owned(target: Any) -> None:
-    """Refuse while a crawl runs: it would write its memory of the old database."""
+    """Raise an error while a crawl runs, since the crawl would write data of the old database."""
     from sqlalchemy import inspect
 
     from crawlsched.store.lease import require_idle
@@ -138,7 +138,7 @@ def copy(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def say_copy(report: dict[str, Any]) -> str:
-    """Say what was copied, and what is left to do."""
+    """Say what was copied, and what the user has to do next."""
     rows = report["rows"]
     return (
         f"{report['source']} was copied to {report['target']}: {rows['pages']:,} pages, {sum(rows.values()):,} rows in "
@@ -147,7 +147,7 @@ def say_copy(report: dict[str, Any]) -> str:
 
 
 def shards(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Gather the shards of a collection, and their owners."""
+    """Return the shards of a collection, and their owners."""
     with open_stores(arguments) as stores:
         if stores.shared is None:
             stores.whole("db shards")
@@ -184,14 +184,14 @@ def split(arguments: argparse.Namespace) -> dict[str, Any]:
 
     target = find_target(arguments)
     schema.check(target.database)
-    # A long wait is no sign that the server hangs.
+    # Splitting takes long, so a long wait is no sign of a server that hangs.
     with closing(Database(target.database, answer_within=None)) as database:
         done = split_collection(database, target.collection, arguments.n, target.settings.bandwidth)
     return {"collection": target.collection, **done}
 
 
 def say_split(report: dict[str, Any]) -> str:
-    """Say what was divided, and what is left to do."""
+    """Say what was divided, and what the user has to do next."""
     pages, n_after = report["n_pages"], report["n_after"]
     before = "one process" if report["n_before"] == 1 else f"{report['n_before']} shards"
     return (
@@ -202,7 +202,7 @@ def say_split(report: dict[str, Any]) -> str:
 
 
 def _action(example: str, meaning: str, report: Any, words: Any, *options: Option) -> SimpleNamespace:
-    """Return an action for `add_command`; `words` makes a text of the report: a function, or a text with its fields."""
+    """Return an action for `add_command`; `words` is a function of the report, or a text with fields of the report."""
     say = words.format_map if isinstance(words, str) else words
     return SimpleNamespace(
         HELP=meaning, EXAMPLES=(f"crawlsched db {example}",), OPTIONS=options, report=report, say=say

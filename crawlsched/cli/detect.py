@@ -1,4 +1,4 @@
-"""``crawlsched detect``: which changes the crawl would find in bodies that were fetched some time ago."""
+"""``crawlsched detect``: judge stored bodies as a crawl would, and list the changes."""
 
 import argparse
 from collections import Counter
@@ -49,7 +49,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def say(report: dict[str, Any]) -> str:
-    """Count by outcome and by template."""
+    """Say how many visits had each outcome, for all visits and for each template."""
     outcomes, kinds = (
         ", ".join(f"{n} {name}" for name, n in sorted(report[of].items())) for of in ("outcomes", "kinds")
     )

@@ -1,4 +1,4 @@
-"""``crawlsched export``: all that a collection holds, as files that other programs read."""
+"""``crawlsched export``: write all data of a collection to files for other programs."""
 
 import argparse
 import time
@@ -37,7 +37,7 @@ OPTIONS = (
 
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Write the files; all are of one moment if the database allows that."""
+    """Write the files; if the database allows it, all files show the same moment."""
     from crawlsched.store.listing import TABLES, listed
 
     if arguments.where and arguments.table is None:
@@ -54,7 +54,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _files(to: str, ending: str) -> dict[str, str]:
-    """Make the folder, and name a file in it for each table."""
+    """Make the folder, and return the name of a file in it for each table."""
     folder = Path(to)
     if folder.is_file() or to == "-":
         raise CrawlschedError(f"{to} is no folder; name one, or a single table with --table.")

@@ -29,7 +29,7 @@ OPTIONS = (
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
     if arguments.list and arguments.undo:
-        raise CrawlschedError("--list takes nothing back; name a URL, --pattern or --host beside --undo.")
+        raise CrawlschedError("--list takes nothing back; give --undo a URL, --pattern or --host.")
     with open_stores(arguments, read_only=arguments.list) as stores:
         if arguments.list:
             stones = sorted({stone for store in stores for stone in store.tombstones}, key=lambda one: one.created_at)
@@ -51,7 +51,7 @@ def _forget(stores: Stores, asked: dict[str, str], *, is_meant: bool) -> dict[st
     if _is_idle(stores):
         with leased(alone, "crawlsched forget"):
             return {"pages": len(alone.forgetting.forget(**asked, now=time.time()))}
-    # All shards forget it, so that it comes back in none.
+    # All shards get the command, so that no shard adds these pages again.
     answers = stores.ask([(store, asked) for store in found], "forget", timeout=FOR_MANY_PAGES)
     waiting = sum(n for n, answer in zip(found.values(), answers, strict=True) if answer is None)
     deleted = sum(int(answer["pages"]) for answer in answers if answer is not None)
@@ -81,7 +81,7 @@ def _what(arguments: argparse.Namespace, stores: Stores) -> tuple[str, str]:
     try:
         store, page = stores.find_page(arguments.url)
     except UnknownPage:
-        return "url", arguments.url  # it then never becomes a page
+        return "url", arguments.url  # the URL of no page: the tombstone keeps it from becoming a page
     (facts,) = store.reader.facts([page])
     return "url", arguments.url if facts is None else facts.url
 

@@ -1,4 +1,4 @@
-"""``crawlsched import FILE``: take pages, their importance, and visits of other crawlers from a file."""
+"""``crawlsched import FILE``: read pages, their importance, and visits of other crawlers from a file."""
 
 import argparse
 import time
@@ -40,7 +40,7 @@ OPTIONS = (option("FILE", "plain or .gz; - is standard input", Path),)
 
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Read the file and fill the collection; a running crawl gets the pages as commands."""
+    """Read the file and fill the collection; to a running crawl the pages are sent as commands."""
     if arguments.shard is not None:
         raise CrawlschedError("A file is imported into a whole collection; leave out --shard.")
     target = find_or_make_target(arguments)
@@ -58,7 +58,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
                 "of its spider yield the pages: each process takes its own."
             )
         taken = _taken(store, target, lines, requests)
-        # No line of the file was used.
+        # The exit code is 1 if all lines were wrong.
         arguments.exit_code = 1 if taken["lines_left_out"] and not taken["pages"] else 0
         return taken
 
@@ -155,7 +155,7 @@ def _page(line: UrlLine, page_of: "Callable[[UrlLine], FoundPage]", lines: UrlLi
 
 
 class _Visits:
-    """The visits of a file, as arrays: as objects, a million would take 200 MB."""
+    """The visits of a file, in arrays, since a million visits would take 200 MB as objects."""
 
     def __init__(self) -> None:
         self.places: dict[str, int] = {}
@@ -163,7 +163,7 @@ class _Visits:
         self._place, self._time, self._changed, self._digest = array("q"), array("d"), array("b"), array("q")
 
     def place_of(self, page: "FoundPage", named: "list[FoundPage]") -> int:
-        """Return the page's place among those named; a new page gets the next place."""
+        """Return the page's index in `named`; a new page gets the next index."""
         place = self._of_fingerprint.setdefault(page.request_fingerprint, len(named))
         if place == len(named):
             named.append(page)
@@ -179,7 +179,7 @@ class _Visits:
         self._digest.append(line.digest)
 
     def in_order(self) -> "Callable[[int, int], Iterable[PastVisit]]":
-        """Return a function of (start, stop): the visits of these pages, which are numbered from 0, in order."""
+        """Return a function of (start, stop) that returns the visits of these pages, ordered by page and time."""
         import numpy as np
 
         columns = [np.array(column) for column in (self._place, self._time, self._changed, self._digest)]
@@ -194,7 +194,7 @@ class _Visits:
 
 
 def say(report: dict[str, Any]) -> str:
-    """Say what was taken over, and name the wrong lines."""
+    """Say what was imported, and list the wrong lines."""
     from crawlsched.store.forgetting import Tombstone
 
     known, now = report["pages"] - report["new"], time.time()
@@ -232,14 +232,14 @@ def say(report: dict[str, Any]) -> str:
 
 
 class RunningImport:
-    """Give pages to a running crawl; without one, `crawlsched.jobs.importing.Import` takes them.
+    """Send pages to a running crawl; `crawlsched.jobs.importing.Import` does this work if no crawl runs.
 
     Parameters
     ----------
     pages_at_once, most_waiting : int
-        Pages in one command to the crawl, and commands that may wait for it: it reads them twice a second.
+        The number of pages in one command, and of commands that may wait; the crawl reads commands twice a second.
     timeout : float, default 60
-        Seconds in which the crawl has to answer each of them.
+        The number of seconds in which the crawl has to answer each command.
     """
 
     learns = False
@@ -254,7 +254,7 @@ class RunningImport:
         self.counts = dict.fromkeys(names, 0)
 
     def take(self, named: "Sequence[FoundPage]", visits: Any = ()) -> None:
-        """Hand pages over; wait while the crawl has many of them to read."""
+        """Send pages; wait while the crawl has too many commands to read."""
         from crawlsched.store import commands
 
         for start in range(0, len(named), self._pages_at_once):
@@ -266,7 +266,7 @@ class RunningImport:
                 self._collect()
 
     def finish(self) -> None:
-        """Wait until all of them are taken over."""
+        """Wait until the crawl has answered all commands."""
         while self._sent:
             self._collect()
 

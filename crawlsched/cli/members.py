@@ -1,4 +1,4 @@
-"""Members: the processes that share a collection, and its shards, as `status` and `db shards` show them."""
+"""Members: describe the processes that share a collection, and its shards, for `status` and `db shards`."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -14,10 +14,10 @@ __all__ = ["owner_of_all", "say_processes", "say_sharing", "sharing", "status_of
 
 
 def sharing(shared: "SharedCollection") -> dict[str, Any]:
-    """Describe who crawls a shared collection, and how much waits for its shards.
+    """Describe the members of a shared collection, and how many rows wait in the inboxes of its shards.
 
-    ``threshold_spread`` is the difference between the members' thresholds, as a share of the largest. Where they are
-    equal, sharing costs nothing.
+    ``threshold_spread`` is the difference between the largest and the smallest threshold of the members, as a share of
+    the largest. If it is 0, dividing the rate costs no freshness.
     """
     seen, waiting = shared.look(), shared.waiting()
     alive = {token: member for token, member in seen.members.items() if seen.is_alive(token)}
@@ -57,7 +57,7 @@ def sharing(shared: "SharedCollection") -> dict[str, Any]:
 
 
 def status_of_all(shared: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the status of all members together, in the form that a single owner writes."""
+    """Return the status of all members together, in the form of a single owner's status."""
     members = shared["members"]
     resolved, slots = Counter[str](), Counter[str]()
     for member in members:
@@ -78,7 +78,7 @@ def status_of_all(shared: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def owner_of_all(shared: Mapping[str, Any], parts: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """Return the members as one owner: whether they run, and the name of one of them."""
+    """Return the members as if they were one owner, with the name of one of them."""
     if not shared["members"]:
         return None
     first, shards = shared["members"][0], [part["owner"] for part in parts if part["owner"] is not None]
@@ -92,7 +92,7 @@ def owner_of_all(shared: Mapping[str, Any], parts: Sequence[Mapping[str, Any]]) 
 
 
 def say_sharing(shared: Mapping[str, Any]) -> list[str]:
-    """Say who crawls, how the rate is divided, and how much waits."""
+    """Say who crawls, how the rate is divided, and how many rows wait in inboxes."""
     members, n_free = shared["members"], sum(row["member"] is None for row in shared["shards"])
     shards = f"  {shared['n_shards']} shards"
     if not members:
@@ -113,7 +113,7 @@ def say_sharing(shared: Mapping[str, Any]) -> list[str]:
 
 
 def say_processes(n: int) -> str:
-    """Say how many there are."""
+    """Say how many processes there are."""
     return f"{n:,} process{'' if n == 1 else 'es'}"
 
 

@@ -1,4 +1,4 @@
-"""``crawlsched next``: which pages go next, as far as is known now."""
+"""``crawlsched next``: the pages that are crawled next, as far as is known now."""
 
 import argparse
 import heapq
@@ -23,7 +23,7 @@ OPTIONS = (option("-n N", "how many (%(default)s)", whole_number(1, 1000), defau
 
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Ask the running crawl; without one, look at what is stored."""
+    """Ask the running crawl or, if there is none, rank the stored pages."""
     now = time.time()
     with open_stores(arguments, read_only=False) as stores:
         running = [store for store in stores if owner_now(store) is not None]
@@ -32,7 +32,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         lists += [
             _stored(store, stores.settings_of(store), arguments.n, now) for store in stores if store not in running
         ]
-        # Each crawl has its own order, which depends on more than the present worth of pages.
+        # Each crawl's list keeps its order, which depends on more than the present worth of pages.
         together = heapq.merge(*lists, key=lambda page: (page.get("sent_at") is None, -page["crawl_value"]))
         found = {"collection": stores.name, "running": bool(running), "pages": list(islice(together, arguments.n))}
         if running:
@@ -65,15 +65,15 @@ def _stored(store: "Store", settings: Settings, n: int, now: float) -> list[dict
 
 def say(report: dict[str, Any]) -> str:
     if not report["pages"]:
-        return f"The collection {report['collection']!r} has no page that could go."
+        return f"The collection {report['collection']!r} has no page to crawl."
     rows = [["", "crawl value", "last crawl", "page"]]
     for number, page in enumerate(report["pages"], 1):
         worth = f"{page['crawl_value']:.3g}" if page.get("sent_at") is None else "under way"
         rows.append([str(number), worth, say_past(page["crawled_at"], report["time"]), page["url"]])
-    note = "" if report["running"] else "\n\nNo crawl is running; these would go first if one started now."
+    note = "" if report["running"] else "\n\nNo crawl is running; a crawl that starts now begins with these pages."
     if share := report.get("announced_share"):
         note += (
             f"\n\n{say_share(share)} of the newest visits followed an announcement of their page. "
-            "Newly announced pages go between these."
+            "Newly announced pages are crawled between these."
         )
     return "\n".join(say_table(rows, "rrll")) + note

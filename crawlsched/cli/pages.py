@@ -1,4 +1,4 @@
-"""``crawlsched pages``: the pages of a collection, by conditions and in an order, for a person, as CSV or as JSON."""
+"""``crawlsched pages``: list pages by conditions and in an order, as a printed table, CSV or JSON."""
 
 import argparse
 import math
@@ -27,12 +27,12 @@ _TRUTHS = {"1": 1, "true": 1, "yes": 1, "0": 0, "false": 0, "no": 0}
 
 
 def where_option(meaning: str) -> Option:
-    """Return what adds ``--where``, which may be given several times."""
+    """Return the option ``--where``, which may be given several times."""
     return option("--where CONDITION", meaning, action="append", default=[])
 
 
 def read_condition(text: str, kinds: "Mapping[str, Kind]", now: float) -> "Condition":
-    """Read a condition: column, operator and value; ``none``, ``never`` or nothing stands for an empty value.
+    """Read a condition: column, operator and value; ``none``, ``never`` or no text stand for an empty value.
 
     >>> from crawlsched.store.listing import TABLES
     >>> tuple(read_condition("crawled_at < now-2d", TABLES["pages"], now=200_000.0))
@@ -70,7 +70,7 @@ def read_condition(text: str, kinds: "Mapping[str, Kind]", now: float) -> "Condi
 
 
 def _read_order(text: str, kinds: "Mapping[str, Kind]") -> tuple[str, bool]:
-    """Read a column to order by, and whether the largest comes first.
+    """Read the column of an order, and whether the largest value comes first.
 
     >>> from crawlsched.store.listing import TABLES
     >>> _read_order("n_changes:desc", TABLES["pages"])
@@ -83,7 +83,7 @@ def _read_order(text: str, kinds: "Mapping[str, Kind]") -> tuple[str, bool]:
 
 
 def _read_columns(text: str, kinds: "Mapping[str, Kind]") -> list[str]:
-    """Read names with commas between them; ``all`` stands for every name."""
+    """Read column names with commas between them; ``all`` stands for every name."""
     return list(kinds) if text == "all" else [_column(name.strip(), kinds) for name in text.split(",")]
 
 
@@ -183,7 +183,7 @@ def say(report: dict[str, Any]) -> str:
 
 def _said(name: str, value: Any, now: float) -> str:
     if name in _TIMES:
-        return say_past(value, now).rpartition(", ")[2]  # how long ago: the time itself takes 25 columns more
+        return say_past(value, now).rpartition(", ")[2]  # only how long ago: the time takes 25 more characters
     if value is None:
         return "-"
     if name in ("change_rate", "change_rate_low", "change_rate_high"):

@@ -1,7 +1,7 @@
-"""Parsing: the common parts of commands, so that all have one shape.
+"""Parsing: the common parts of all commands.
 
-``--help`` ends with an example, and ``--json`` prints if no file is named. The error for a misspelt command or option
-names a similar one. A command that runs long shows its progress.
+``--help`` ends with examples. ``--json`` prints if no file is named. The error for a misspelt command or option
+suggests a similar name. A command that runs long shows its progress.
 """
 
 import argparse
@@ -33,21 +33,21 @@ __all__ = [
     "whole_number",
 ]
 
-#: A run shows its progress after each such number of rows or pages.
+#: Long runs work on this number of rows or pages at a time, and then show their progress.
 AT_ONCE = 10_000
-#: Most rows of a printed table; more rows are for a file.
+#: A printed table has at most this number of rows.
 MOST_SHOWN = 50
-# `--json` may be followed by a URL: only a value that ends so is the file to write.
+# The word after `--json` may be a URL. Only a word with one of these endings is the file to write.
 _FILE_ENDINGS = (".json", ".json.gz")
 
 
 class CommandParser(argparse.ArgumentParser):
-    """The parser of a command, or of all commands; then `groups` are their groups in the help."""
+    """The parser of a command, or of all commands; `groups` then has the groups of commands in the help."""
 
     def __init__(self, *args: Any, groups: Mapping[str, Sequence[str]] | None = None, **named: Any) -> None:
         self._groups = groups
         named.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
-        # An abbreviated option is more often a mistake than meant.
+        # An abbreviated option is usually a mistake.
         named.setdefault("allow_abbrev", False)
         super().__init__(*args, **named)
 
@@ -66,7 +66,7 @@ class CommandParser(argparse.ArgumentParser):
         return f"{before}{listed}\n\n{after[after.index('example') :]}"
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse; if a command takes URLs, the word after ``--json`` is its file only if it ends as one."""
+        """Parse; for commands that take URLs, the word after ``--json`` is a file only if its ending is a file's."""
         takes = self._get_positional_actions()
         if args is not None and takes and not isinstance(takes[0], argparse._SubParsersAction):
             args = _json_alone(args)
@@ -78,7 +78,7 @@ class CommandParser(argparse.ArgumentParser):
 
 
 def _json_alone(args: Sequence[str]) -> list[str]:
-    """Give ``--json`` its ``-`` if no file follows it.
+    """Add ``=-`` to ``--json`` if no file follows.
 
     >>> _json_alone(["--json", "http://example.com/", "--visits", "3"])
     ['--json=-', 'http://example.com/', '--visits', '3']
@@ -93,15 +93,15 @@ def _json_alone(args: Sequence[str]) -> list[str]:
 
 
 class _Commands(argparse._SubParsersAction):  # type: ignore[type-arg]
-    """The commands of a parser; the error for an unknown one names a similar one."""
+    """The commands of a parser; the error for an unknown command names a similar command."""
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
-        # The call checks the name, and has a better message.
+        # `__call__` checks the name instead, with a better message.
         self.choices = None  # type: ignore[assignment]
 
     def add_parser(self, name: str, **named: Any) -> Any:
-        """Add a command; its line in the list of commands is also the first of its help."""
+        """Add a command; its line in the list of commands is also the first line of its help."""
         meaning = named.get("help", "")
         named.setdefault("description", f"{meaning[:1].upper()}{meaning[1:]}{'' if meaning.endswith('?') else '.'}")
         return super().add_parser(name, **named)
@@ -123,7 +123,7 @@ def add_commands_below(parser: argparse.ArgumentParser, title: str, metavar: str
 
 
 def add_command(commands: Any, name: str, module: Any, common: argparse.ArgumentParser | None = None) -> None:
-    """Add a command, from a module with ``HELP``, ``EXAMPLES``, ``OPTIONS``, perhaps ``ABOUT``, `report` and `say`.
+    """Add a command, from a module with ``HELP``, ``EXAMPLES``, ``OPTIONS``, `report` and `say`, perhaps ``ABOUT``.
 
     Without `common` (see `common_options`) the command takes no database.
     """
@@ -136,15 +136,15 @@ def add_command(commands: Any, name: str, module: Any, common: argparse.Argument
     parser.set_defaults(report=module.report, say=module.say)
 
 
-#: Adds an option to a parser, or to a group of one.
+#: A function that adds an option to a parser, or to a group of a parser.
 Option = Callable[[Any], object]
 
 
 def option(usage: str, meaning: str, read: Callable[[str], Any] | None = None, **named: Any) -> Option:
     """Return a function that adds an option (``--host HOST``; ``--yes``, without a value) or an argument (``URL``).
 
-    `read` reads its value, or raises ValueError with the end of the sentence "it must be". Further arguments are those
-    of argparse's ``add_argument``.
+    `read` reads the option's value. For a wrong value it raises ValueError with the end of a sentence that begins with
+    "it must be". Further arguments are passed to argparse's ``add_argument``.
     """
     name, _, metavar = usage.partition(" ")
     if not name.startswith("-"):
@@ -159,7 +159,7 @@ def option(usage: str, meaning: str, read: Callable[[str], Any] | None = None, *
 
 
 def one_of(*options: Option, required: bool = False) -> Option:
-    """Return a function that adds options that exclude one another."""
+    """Return a function that adds options of which only one may be given."""
 
     def add(parser: argparse.ArgumentParser) -> None:
         group = parser.add_mutually_exclusive_group(required=required)
@@ -177,14 +177,14 @@ MATCHING = (
 
 
 def matched(arguments: argparse.Namespace) -> tuple[str, str] | None:
-    """Return kind and value of the option of `MATCHING` that was given; None: none was."""
+    """Return kind and value of the given option of `MATCHING`; None if neither was given."""
     if arguments.pattern is not None:
         return "pattern", arguments.pattern
     return None if arguments.host is None else ("host", arguments.host.lower())
 
 
 def reader(read: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Return a reader for argparse, whose error for a wrong value names what is allowed."""
+    """Return a reader for argparse; its error for a wrong value says which values are allowed."""
 
     def read_text(text: str) -> Any:
         try:
@@ -213,7 +213,7 @@ def whole_number(least: int, most: int = 10**9) -> Callable[[str], int]:
 
 
 def confirm(question: str, *, is_meant: bool, refused: str) -> None:
-    """Ask the user at a terminal, unless ``--yes`` was given; any answer but yes raises an error."""
+    """Ask the user at a terminal, unless ``--yes`` was given; raise an error unless the answer is yes."""
     if is_meant:
         return
     if not sys.stdin.isatty():
@@ -247,9 +247,9 @@ def examples(*commands: str, before: str = "") -> str:
 
 
 def shown_progress(name: str, first: float = 2.0, pause: float = 10.0) -> Callable[[int, int | None], None]:
-    """Return a function of (done, total) that prints the progress of a run; a total of None is unknown.
+    """Return a function of (done, total) that prints the progress of a run; `total` is None if it is not known.
 
-    It prints a line after `first` seconds, then one every `pause`.
+    It prints a line after `first` seconds, then a line every `pause` seconds.
     """
     began = monotonic()
     following = began + first

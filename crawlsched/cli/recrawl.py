@@ -15,7 +15,7 @@ __all__ = ["EXAMPLES", "HELP", "OPTIONS", "ask_about_pages", "say_unknown"]
 
 
 def ask_about_pages(arguments: argparse.Namespace, command: str, more: dict[str, Any]) -> dict[str, Any]:
-    """Send a command about ``arguments.urls``; without a running crawl it waits for the next one."""
+    """Send a command about ``arguments.urls`` to the running crawl, or else to the next crawl."""
     with open_stores(arguments, read_only=False) as stores:
         known, unknown = _known(stores, arguments.urls)
         answers = stores.ask([(store, {"urls": urls, **more}) for store, urls in known.items()], command)
@@ -32,12 +32,12 @@ def ask_about_pages(arguments: argparse.Namespace, command: str, more: dict[str,
 
 
 def say_unknown(report: dict[str, Any]) -> str:
-    """Say which URLs are no pages; nothing if all are."""
+    """Return a line for each URL that is not a page."""
     return "".join(f"\nNot a page of {report['collection']!r}: {url}" for url in report["unknown"])
 
 
 def _known(stores: Stores, urls: list[str]) -> "tuple[dict[Store, list[str]], list[str]]":
-    """Divide URLs into those of pages, as they are stored and by where they are, and others."""
+    """Return the stored URLs of known pages, by their store, and the unknown URLs."""
     known: dict[Store, list[str]] = {}
     unknown: dict[str, UnknownPage] = {}
     for url in urls:

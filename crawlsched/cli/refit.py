@@ -1,4 +1,4 @@
-"""``crawlsched db refit``: learn again how often pages change, from all visits that are kept."""
+"""``crawlsched db refit``: learn again how often pages change, from all stored visits."""
 
 import argparse
 import os
@@ -60,7 +60,7 @@ def _executor(arguments: argparse.Namespace) -> "Iterator[Executor]":
 
 
 def _alone(stores: "Stores") -> "AbstractContextManager[object]":
-    """Keep crawls from writing meanwhile; an error if a process crawls the collection."""
+    """Keep crawls from writing meanwhile; raise an error if a process crawls the collection."""
     from crawlsched.store import Lease
 
     if stores.shared is None:
@@ -69,15 +69,15 @@ def _alone(stores: "Stores") -> "AbstractContextManager[object]":
         owner = store.owner()
         if owner is None or owner.is_held(store.clock()):
             raise CrawlschedError(
-                f"Processes crawl the collection {stores.name!r}; end them all, for each keeps its estimates in memory."
+                f"Processes crawl the collection {stores.name!r}; end them all, since each has its estimates in memory."
             )
-        # This lease has no owner: the first claim of a process ends it.
+        # Nobody owns the shard. The lease with the last owner's token is valid until a process claims the shard.
         store.lease = Lease(store.database, store.key, owner.token)
     return nullcontext()
 
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Learn again, and count."""
+    """Learn again, and count pages and visits."""
     from crawlsched.jobs.refit import refit
 
     with open_stores(arguments, read_only=False) as stores:

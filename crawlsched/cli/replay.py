@@ -24,7 +24,7 @@ __all__ = [
     "read_options",
 ]
 
-# The names are repeated here, since loading the simulation takes longer than most commands.
+# The names are repeated here, since loading the simulation takes longer than most commands run.
 POLICIES_HELP = (
     "round_robin, uniform, proportional, square_root, lds, poisson, harmonic, nutch, stormcrawler, greedy, greedy_cis, "
     "greedy_ncis, greedy_cis_plus, greedy_ncis_approx_1, greedy_ncis_approx_2, posterior, frontier"
@@ -61,7 +61,7 @@ def _read_time(text: str) -> float:
 
 
 def read_options(arguments: argparse.Namespace) -> "tuple[History, dict[str, Any]]":
-    """Read the history, and the times as `crawlsched.simulation.replay` takes them."""
+    """Read the history, and the times as arguments of `crawlsched.simulation.replay`."""
     from crawlsched.simulation import read_history
 
     if arguments.seed < 0:
@@ -77,7 +77,7 @@ def read_bandwidth(text: str, history: "History", times: dict[str, Any]) -> floa
 
 
 def bandwidth_of(text: str, once: float, times: str) -> float:
-    """Read a bandwidth, in crawls per second (``300/h``), or a multiple of one (``0.3x``).
+    """Read a bandwidth (``300/h``), or a multiple of `once` (``0.3x``); return crawls per second.
 
     >>> bandwidth_of("0.5x", 10.0, "the present one"), bandwidth_of("7200/h", 10.0, "the present one")
     (5.0, 2.0)
@@ -146,7 +146,7 @@ def _summary(done: "Replayed") -> dict[str, Any]:
 
 
 def _further(done: "Replayed") -> dict[str, Any]:
-    """Return ages and delays, and how much the frontier's picks are worth beside those of brute force."""
+    """Return ages and delays, and the worth of the frontier's picks as compared with picks by brute force."""
     times = {name: None if math.isnan(value) else value for name, value in done.timeliness.items()}
     return times if done.worth is None or not done.worth.size else {**times, "worth": float(done.worth.mean())}
 
@@ -173,7 +173,7 @@ def _write_crawls(path: str, history: "History", done: "Replayed") -> None:
 
 
 def say(report: dict[str, Any]) -> str:
-    """Say how it went; of several in a table."""
+    """Say the results of a replay in a sentence, or of several replays in a table."""
     if "replays" in report:
         rows = [["policy", "bandwidth", "freshness", "crawls", "found", "mean age", "mean delay", "95 %"]]
         return "\n".join(say_table(rows + [_row(one) for one in report["replays"]], "lrrrrrrr", indent=""))

@@ -13,13 +13,13 @@ __all__ = ["Command"]
 
 
 class Command(ScrapyCommand):
-    """Scrapy's view of the command line; found through the entry point ``scrapy.commands``."""
+    """The Scrapy command, which Scrapy finds through the entry point ``scrapy.commands``."""
 
     # Nothing is crawled, so neither a crawler nor a reactor is needed.
     requires_crawler_process = False
 
     def syntax(self) -> str:
-        """Return what stands after the command's name in the line of usage."""
+        """Return the text after the command's name in the line of usage."""
         return "COMMAND [options]"
 
     def short_desc(self) -> str:
@@ -34,7 +34,7 @@ class Command(ScrapyCommand):
         add_commands(parser)
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Apply -s from before and after the command's name, and refuse arguments that are not understood."""
+        """Apply each -s, before and after the command's name, and refuse unknown arguments."""
         if args:
             raise UsageError(f"unrecognized arguments: {' '.join(args)}")
         opts.set = [*opts.set, *getattr(opts, "set_here", [])]

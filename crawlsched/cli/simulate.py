@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EXAMPLES", "HELP", "OPTIONS"]
 
-# Settings that make a figure smaller than in the paper.
+# The settings by which a figure can be made smaller than in the paper.
 _SIZES = ("repetitions", "pages", "horizon")
 _SETTINGS = (*_SIZES, "seed", "history")
 
@@ -56,7 +56,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _folder(path: str) -> Path:
-    """Make the folder for the files and check that it is writable, before hours are spent; return it."""
+    """Make the folder for the files, and check before the simulation that it is writable."""
     out = Path(path)
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -68,7 +68,7 @@ def _folder(path: str) -> Path:
 
 
 def _write(figure: "Figure", table: "Table", out: Path) -> tuple[list[str], str]:
-    """Write numbers and picture; return the files, and a sentence if there is no picture."""
+    """Write numbers and picture; return the files, and a sentence that says why there is no picture."""
     numbers, picture = out / f"{figure.name}.csv", out / f"{figure.name}.png"
     text = StringIO(newline="")
     table.write(text)

@@ -1,4 +1,4 @@
-"""``crawlsched sources``: what each source of announcements has proved to be worth, with counts and intervals."""
+"""``crawlsched sources``: the quality of each source of announcements, with counts and intervals."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ OPTIONS = ()
 
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Fit all observations that are kept."""
+    """Fit all stored observations."""
     with open_stores(arguments) as stores:
         found = [_of_store(store, is_one_of=len(stores.all)) for store in stores]
     together = {name: [row for one in found for row in one[name]] for name in ("sources", "sites", "parts")}
@@ -48,7 +48,7 @@ def newest_report(store: Store) -> dict[str, Any]:
 
 
 def described(store: Store) -> list[dict[str, Any]]:
-    """Return the data of each source, and the quality of its announcements by the newest visits."""
+    """Return the data of each source, with the quality of its announcements estimated from the newest visits."""
     visits = _visits(store)
     return [_described(source, visits, ()) for source in _sources(store)]
 
@@ -69,7 +69,7 @@ def _best_first(source: dict[str, Any]) -> tuple[bool, float, int]:
 
 
 def _of_store(store: Store, is_one_of: int) -> dict[str, list[dict[str, Any]]]:
-    """Describe the sources of a collection, or of one of its shards; each shard numbers its own sources."""
+    """Describe the sources of a store; with several shards, rows name the shard, since each numbers its sources."""
     visits, sources = _visits(store), _sources(store)
     plan = newest_plan(store, None)
     weights = [] if plan is None else plan.signal_weights.tolist()[:-1]
@@ -118,7 +118,7 @@ def _by_site(sources: list[Source], visits: dict[str, Any]) -> list[dict[str, An
 
 
 def _by_part(store: Store, sources: list[Source], visits: dict[str, Any]) -> list[dict[str, Any]]:
-    """Fit each source for each site and first directory of its pages, where there are several."""
+    """Fit each source for each site and first directory of its pages, if it has several."""
     import numpy as np
 
     from crawlsched.crawl.source_quality import quality
@@ -126,7 +126,7 @@ def _by_part(store: Store, sources: list[Source], visits: dict[str, Any]) -> lis
 
     pages = np.unique(visits["page"])
     part_of = dict(zip(pages.tolist(), _parts(store, pages), strict=True))
-    # A host's name has no slash, so one text can hold host and part.
+    # Host and part become one text, since a host's name has no slash.
     parts = np.array(["".join(part_of[page]) for page in visits["page"].tolist()], dtype=str)
     found = []
     for source in sources:
@@ -152,7 +152,7 @@ def _parts(store: Store, pages: Any) -> Iterable[tuple[str, str]]:
 
 
 def worth(source: dict[str, Any]) -> tuple[bool, float]:
-    """Order sources by precision times recall; those whose quality is not known yet come last."""
+    """Return the key that orders sources by precision times recall; sources of unknown quality come last."""
     if source["precision"] is None:
         return False, 0.0
     return True, source["precision"] * (1.0 if source["recall"] is None else source["recall"])
@@ -191,7 +191,7 @@ def _believed(quality: dict[str, Any]) -> str:
 
 
 def _late(source: dict[str, Any]) -> str:
-    """Say the median delay from the stated date to its reading, and of how many dates."""
+    """Say the median delay from a stated date to the poll that read it, and the number of dates."""
     delay = source["median_delay"]
     return "-" if delay is None else f"{say_duration(delay)} (of {source['dates']:,})"
 

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = ["EXAMPLES", "HELP", "OPTIONS"]
 
-# How many hosts are shown, and how many of the best and of the worst sources; --json has them all.
+# At most this number of hosts is shown, and of the best and the worst sources; --json lists all.
 _SHOWN = 5
-# Up to this number all pages are counted, in a second. Above it the counts are those of the newest plan.
+# Up to this number, all pages are counted, which takes a second. For more pages, the newest plan's counts are shown.
 _ALL_COUNTED = 500_000
 
 
@@ -31,7 +31,7 @@ OPTIONS = ()
 
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Gather the status of all shards together."""
+    """Return the status of all shards together."""
     now = time.time()
     with open_stores(arguments) as stores:
         parts = [_of_store(store, stores.settings_of(store), now) for store in stores]
@@ -47,7 +47,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         "collection": stores.name,
         "shard": stores.target.shard or 0,
         "database": stores.database.name,
-        # A running crawl may have written something since `now` was read.
+        # The crawl may have written later times since `now` was read.
         "time": max(now, *(status.get(name) or 0.0 for name in ("last_sent_at", "paused_since"))),
         "owner": parts[0]["owner"] if shared is None else owner_of_all(shared, parts),
         "shared": shared,
@@ -94,7 +94,7 @@ def _of_store(store: "Store", settings: Settings, now: float) -> dict[str, Any]:
 
 
 def _counted(store: "Store") -> tuple[dict[str, Any], float | None]:
-    """Count the pages; of very many return the count of the newest plan, if there is one, and its time."""
+    """Count the pages; for very many, return the newest plan's counts, if there is a plan, and its time."""
     from crawlsched.pages import STATE_NAMES
     from crawlsched.store.records import last_plan
 
@@ -145,7 +145,7 @@ def _visits_together(counted: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _hosts(rows: "Sequence[Host]") -> list[dict[str, Any]]:
-    """Return the hosts that served wrong pages, and those whose validators were on trial."""
+    """Return the hosts that served wrong pages, and the hosts whose validators were tested."""
     from crawlsched.crawl.validators import standings
 
     described = [
@@ -160,7 +160,7 @@ def _hosts(rows: "Sequence[Host]") -> list[dict[str, Any]]:
 
 
 def _withheld(rows: "Sequence[Host]") -> dict[str, dict[str, int]]:
-    """Count what was held back from the spider, by reason and host."""
+    """Count the times that pages were held back from the spider, by reason and host."""
     counted: dict[str, dict[str, int]] = {}
     for host in rows:
         for reason, row in host.counts.get("withheld", {}).items():
@@ -176,7 +176,7 @@ def _owner(owner: "LeaseRow | None", now: float) -> dict[str, Any] | None:
 
 
 def _fresh(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return how fresh the collection is, by importance, with its standard error if only a sample was taken."""
+    """Return the freshness, weighted by importance, with its standard error if it is of a sample."""
     from numpy import concatenate
 
     from crawlsched.freshness import estimated
@@ -196,13 +196,13 @@ def _pages(counted: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def say(report: dict[str, Any]) -> str:
-    """Put it on one screen."""
+    """Say the status on one screen."""
     now = report["time"]
     lines = [f"{report['collection']}  ({report['database']})"]
     lines += [f"  {_say_owner(report['owner'], now)}"] if report["shared"] is None else say_sharing(report["shared"])
     lines += [*_say_sending(report, now), "", *_say_pages(report, now), "", *_say_budget(report)]
     lines += [*_say_hosts(report), *_say_held_back(report)]
-    # An index of sitemaps covers no page itself: it is left out here, and only --json lists it.
+    # A sitemap index names no pages itself, so only --json lists it.
     if shown := [source for source in report["sources"] if source["pages"] or source["problems"]]:
         lines += ["", *_say_sources(shown)]
     return "\n".join(lines)
@@ -221,7 +221,7 @@ def _say_owner(owner: dict[str, Any] | None, now: float) -> str:
 
 
 def _say_sending(report: dict[str, Any], now: float) -> list[str]:
-    """Say when the last request went out: a living crawl need not be sending."""
+    """Say when the last request was sent, since a running crawl may send nothing."""
     if not (report["owner"] or {}).get("running"):
         paused = "  paused; the next crawl sends nothing until `crawlsched bandwidth resume`"
         return [paused] if report["paused_since"] else []
@@ -274,7 +274,7 @@ def _say_budget(report: dict[str, Any]) -> list[str]:
 
 
 def _say_hosts(report: dict[str, Any]) -> list[str]:
-    """Name hosts that fail, pages served in the place of others, and headers that lie."""
+    """Name hosts that fail, hosts that served wrong pages, and headers that are not believed."""
     from crawlsched.web.vitals import say_failing
 
     failing = report["failing_hosts"]
@@ -291,10 +291,10 @@ def _say_hosts(report: dict[str, Any]) -> list[str]:
 
 
 def _say_held_back(report: dict[str, Any]) -> list[str]:
-    """Say what does not reach the spider, and which callbacks need a look."""
+    """Say which pages did not reach the spider, and which callbacks failed."""
     lines = list(report["growth"])
     for reason, hosts in sorted(report["withheld"].items()):
-        if reason != "known":  # that is how it should be
+        if reason != "known":  # requests for known pages need no attention
             names = sorted(hosts, key=lambda host: -hosts[host])
             lines.append(f"held back {say_count(sum(hosts.values()), 'time')} ({reason}), of {_some(names)}")
     for callback, n in report["failing_callbacks"].items():
@@ -305,13 +305,13 @@ def _say_held_back(report: dict[str, Any]) -> list[str]:
 
 
 def _some(names: list[str]) -> str:
-    """Name the first few, and say how many more there are."""
+    """Name the first names, and say how many more there are."""
     more = len(names) - _SHOWN
     return ", ".join(names[:_SHOWN]) + (f" and {more:,} more" if more > 0 else "") if names else "hosts"
 
 
 def _say_sources(sources: list[dict[str, Any]]) -> list[str]:
-    """List the best and the worst, and how many stand between them."""
+    """List the best and the worst sources, and say how many are between them."""
     best, others = sources[:_SHOWN], sources[_SHOWN:]
     worst = others[-_SHOWN:]
     rows = [["precision", "recall", "pages", "source"], *map(_source_row, best)]

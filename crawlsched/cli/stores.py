@@ -1,4 +1,4 @@
-"""Stores: a collection as a command sees it, be it one store, or shards that several processes share."""
+"""Stores: the stores of the collection that a command is about."""
 
 import argparse
 import time
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 __all__ = ["FOR_MANY_PAGES", "Stores", "leased", "n_shards_of", "open_all", "open_stores", "owner_now", "signs_of_life"]
 
-#: Seconds to wait for a command about many pages: deleting or marking a million of them takes a while.
+#: Seconds to wait for a command about many pages, since deleting or marking a million pages takes long.
 FOR_MANY_PAGES = 600.0
 
 
 class Stores:
-    """One store, or one for each shard; made by `open_stores`, and closed at the end of a ``with``."""
+    """The store of a collection, or a store for each of its shards; made by `open_stores`, and closed by ``with``."""
 
     def __init__(self, target: Target, found: "Sequence[Store]", shared: "SharedCollection | None") -> None:
         self.target = target
@@ -43,19 +43,19 @@ class Stores:
 
     @property
     def key(self) -> tuple[int | None, int]:
-        """Shard (None: all of them) and number of the collection."""
+        """The shard (None: all shards) and the collection's number."""
         shard, number = self.all[0].key
         return (shard if self.shared is None else None), number
 
     def settings_of(self, store: "Store") -> Settings:
-        """Return the settings that apply: the project's, or outside of one those that the last crawl has stored."""
+        """Return the project's settings or, outside of a project, the settings that the last crawl has stored."""
         from crawlsched.jobs.stored_planners import settings_of
 
         settings = self.target.settings
         return settings if self.target.is_project else settings_of(store, settings)
 
     def one(self) -> "Store":
-        """Return the store, for a command about a single one."""
+        """Return the only store; raise an error if there are several shards."""
         if self.shared is not None:
             n_shards = len(self.all)
             raise StoreError(
@@ -65,7 +65,7 @@ class Stores:
         return self.all[0]
 
     def whole(self, command: str) -> "Store":
-        """Return the first store, for a command about all shards."""
+        """Return the first store, for a command about all shards; raise an error if --shard names one."""
         if self.shared is None and n_shards_of(self.all[0]) is not None:
             raise StoreError(
                 f"`crawlsched {command}` is about all shards of {self.name!r} together; leave out --shard."
@@ -77,11 +77,11 @@ class Stores:
         return self.all[0] if self.shared is None else self.all[shard_of(host, len(self.all))]
 
     def find_page(self, url: str) -> "tuple[Store, int]":
-        """Return the page with this URL, or with another spelling of it, and its store."""
+        """Return the page with this URL, or with another spelling of the URL, and its store."""
         from crawlsched.store import host_of
 
         first = self.of_host(host_of(url))
-        # A request's download slot makes it a request of another host, perhaps in another shard.
+        # All shards are searched, since a page counts for the host of its request's download slot, if that is set.
         for store in [first, *(store for store in self.all if store is not first)]:
             if (page := find_page(store, url)) is not None:
                 return store, page
@@ -90,9 +90,9 @@ class Stores:
     def ask(
         self, wanted: "Sequence[tuple[Store, dict[str, Any]]]", command: str, *, timeout: float = 15.0
     ) -> list[dict[str, Any] | None]:
-        """Send a command to the owners of stores at once, and return their answers (None: no owner, it waits).
+        """Send a command to the owners of stores, and return their answers; None if the command waits for an owner.
 
-        A running crawl looks for commands every half second; it may be in the middle of something.
+        A running crawl looks for commands every half second, but may be busy.
         """
         from crawlsched.store import commands
 
@@ -103,7 +103,7 @@ class Stores:
         for (store, _), number, is_running in zip(wanted, sent, running, strict=True):
             answer = commands.wait_for(store, number, max(until - time.monotonic(), 1.0)) if is_running else None
             if is_running and answer is None:
-                # Withdrawn, so that a crawl which starts tomorrow does not carry it out.
+                # The command is withdrawn, so that a later crawl does not obey it.
                 commands.finish(store, number, {"error": "No crawl did it in time."}, time.time())
                 raise CrawlschedError(
                     f"The crawl of the collection {self.name!r} did not answer within {timeout:g} s, so nothing was "
@@ -117,7 +117,7 @@ class Stores:
 
 @contextmanager
 def leased(store: "Store", command: str) -> "Iterator[Lease]":
-    """Own the collection meanwhile, so that no crawl of it starts."""
+    """Take the lease of the collection, so that no crawl starts meanwhile."""
     lease = store.take_lease(command)
     try:
         yield lease
@@ -126,7 +126,7 @@ def leased(store: "Store", command: str) -> "Iterator[Lease]":
 
 
 def signs_of_life(lease: "Lease", every: float = 5.0) -> Callable[[], None]:
-    """Return a function that writes a heartbeat, at most one `every` seconds: while there are some no crawl starts."""
+    """Return a function that writes a heartbeat, at most one in `every` seconds, so that no crawl starts."""
     beat_at = time.monotonic()
 
     def beat() -> None:
@@ -139,7 +139,7 @@ def signs_of_life(lease: "Lease", every: float = 5.0) -> Callable[[], None]:
 
 
 def n_shards_of(store: "Store") -> int | None:
-    """Return the number of shards of the collection to which this store belongs; None: it has none."""
+    """Return the number of shards of this store's collection; None if it is not shared."""
     from crawlsched.store.lease import shards_of
 
     with store.database.reading() as connection:
@@ -153,12 +153,12 @@ def owner_now(store: "Store") -> "LeaseRow | None":
 
 
 def open_stores(arguments: argparse.Namespace, *, read_only: bool = True) -> Stores:
-    """Open a collection, which has to be there, with all its shards; or the one that ``--shard`` names."""
+    """Open an existing collection with all its shards, or only with the shard that ``--shard`` names."""
     return open_all([find_target(arguments)], read_only=read_only)[0]
 
 
 def open_all(targets: Sequence[Target], *, read_only: bool = True) -> list[Stores]:
-    """Open collections of one database over the same connections; the first has to be there."""
+    """Open collections of one database over the same connections; the first must exist."""
     from crawlsched.store import Store
     from crawlsched.store.changes import keys_of
 
@@ -177,7 +177,7 @@ def open_all(targets: Sequence[Target], *, read_only: bool = True) -> list[Store
 
 
 def _with_shards(first: "Store", target: Target) -> Stores:
-    """Add the other shards, where there are any and none was named."""
+    """Add the other shards of the collection, unless ``--shard`` names one."""
     from crawlsched.store.members import SharedCollection
 
     n_shards = n_shards_of(first)

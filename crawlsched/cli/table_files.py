@@ -1,4 +1,4 @@
-"""Tables written to files: CSV or JSON lines, by the ending of the name; no file is left unfinished."""
+"""Tables written to files as CSV or JSON lines, by the ending of the name; after an error no file is left."""
 
 import csv
 import gzip
@@ -21,9 +21,9 @@ Rows = Iterator[tuple[Any, ...]]
 
 
 def write_table(name: str, columns: Sequence[str], rows: Rows, *, otherwise: str | None = None) -> int:
-    """Write rows to a file, or print them as CSV where its name is ``-``; return how many there were.
+    """Write rows to a file, or print them as CSV if `name` is ``-``; return the number of rows.
 
-    A name with another ending is refused, or written in the format `otherwise`.
+    A file with another ending gets the format `otherwise`; without `otherwise` the name is refused.
     """
     if name == "-":
         return _csv(sys.stdout, columns, rows)
@@ -36,16 +36,16 @@ def write_table(name: str, columns: Sequence[str], rows: Rows, *, otherwise: str
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text to a file, packed where its name ends in .gz."""
+    """Write a text to a file, compressed if its name ends in .gz."""
     with new_file(path) as unfinished:
         unfinished.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
 
 
 @contextmanager
 def new_file(path: Path) -> Iterator[Path]:
-    """Yield a name to write to, which becomes `path` at the end; after an error nothing is left.
+    """Yield the name of a new file, which is renamed to `path` at the end, or deleted after an error.
 
-    A pipe or `/dev/null` is written to directly: root would replace it by a file.
+    A pipe or `/dev/null` is written to directly, since renaming would replace it by a file.
     """
     is_special = path.exists() and not (path.is_file() or path.is_dir())
     unfinished = path if is_special else path.with_name(f"{path.name}.unfinished-{os.getpid()}")

@@ -1,7 +1,7 @@
-"""The target: which database, which collection in it, and which of its pages a command is about.
+"""The target: find the database, the collection and the page that a command is about.
 
-Inside a Scrapy project its settings name the database, elsewhere ``--database`` does. A collection has to be named only
-if the database holds several.
+Inside a Scrapy project, the settings name the database; elsewhere, ``--database`` does. A collection must be named only
+if the database has several.
 """
 
 import argparse
@@ -47,13 +47,13 @@ class Target:
 
     database: str
     collection: str
-    shard: int | None  # None: no shard was named
-    settings: Settings  # the project's, or the defaults outside of one
-    is_project: bool  # whether they are a project's
+    shard: int | None  # None: not given
+    settings: Settings  # the project's settings or, outside of a project, the defaults
+    is_project: bool  # whether the settings are a project's
 
 
 def common_options(*, collection: bool = True) -> argparse.ArgumentParser:
-    """Return a parser to be given as one of the `parents` of a command's."""
+    """Return a parser with the options of all commands, to be one of the `parents` of a command's parser."""
     options = argparse.ArgumentParser(add_help=False)
     group = options.add_argument_group("common options")
     group.add_argument(
@@ -65,7 +65,7 @@ def common_options(*, collection: bool = True) -> argparse.ArgumentParser:
             "--shard", metavar="N", type=reader(int), help="only this shard of a collection that has several"
         )
     add_json_option(group)
-    # Under a name of its own: Scrapy's own -s stands before the command's name, and both count.
+    # `dest` differs from that of Scrapy's own -s, which comes before the command's name: both are applied.
     group.add_argument(
         "-s", dest="set_here", action="append", default=[], metavar="NAME=VALUE", help="set a setting of the project"
     )
@@ -93,7 +93,7 @@ def database_of(arguments: argparse.Namespace) -> tuple[str, Settings, bool]:
 
 
 def find_target(arguments: argparse.Namespace) -> Target:
-    """Return the one collection that a command is about."""
+    """Return the collection that a command is about; raise an error if there are several."""
     targets = find_targets(arguments)
     if len(targets) > 1:
         raise StoreError(
@@ -104,7 +104,7 @@ def find_target(arguments: argparse.Namespace) -> Target:
 
 
 def find_targets(arguments: argparse.Namespace) -> list[Target]:
-    """Return the collection that is named, or else all there are."""
+    """Return the named collection or, if no name is given, all collections."""
     database, settings, is_project = database_of(arguments)
     named = _named(arguments, settings)
     if (path := missing_file(database)) is not None:
@@ -114,12 +114,12 @@ def find_targets(arguments: argparse.Namespace) -> list[Target]:
         )
     names = [named] if named is not None else _collections(database)
     if not names:
-        raise StoreError(f"The database {_shown(database)!r} holds no collection yet; it gets one when a crawl starts.")
+        raise StoreError(f"The database {_shown(database)!r} has no collection yet; each crawl makes one.")
     return [Target(database, name, arguments.shard, settings, is_project) for name in names]
 
 
 def find_or_make_target(arguments: argparse.Namespace) -> Target:
-    """Return the collection that a command fills, which need not be there yet."""
+    """Return the collection that a command fills, which may not exist yet."""
     database, settings, is_project = database_of(arguments)
     collection = _named(arguments, settings)
     if collection is None:
@@ -136,14 +136,14 @@ def find_or_make_target(arguments: argparse.Namespace) -> Target:
 
 
 def missing_file(database: str) -> Path | None:
-    """Return the path of an SQLite database that is not there; None: it is, or a server has it."""
+    """Return the path of an SQLite database if the file does not exist; None if it exists, or for PostgreSQL."""
     url = _url(database)
     path = Path(str(url.database)).absolute()
     return path if url.get_backend_name() == "sqlite" and not path.exists() else None
 
 
 def _named(arguments: argparse.Namespace, settings: Settings) -> str | None:
-    """Return the collection that is named; None: none is, or one for each way to start the spider."""
+    """Return the named collection; None if no name is given, or if each way to start the spider has its own."""
     collection: str | None = arguments.collection or settings.collection
     if collection is not None and arguments.collection is None and is_named_by_arguments(collection):
         return None
@@ -163,7 +163,7 @@ def _project_settings() -> Mapping[str, Any] | None:
         (folder / "scrapy.cfg").is_file() for folder in (here, *here.parents)
     ):
         return None
-    # Only here: outside of a project the command line does without Scrapy, which takes a second to load.
+    # Imported here, since loading Scrapy takes a second, and commands outside of a project do not need it.
     from scrapy.utils.project import get_project_settings
 
     try:
@@ -198,29 +198,29 @@ def _shown(database: str) -> str:
 
 
 def find_page(store: "Store", url: str) -> int | None:
-    """Return the page with this URL, or with another spelling of it; None: there is none."""
+    """Return the page with this URL, or with another spelling of the URL; None if there is no such page."""
     page = store.reader.find(url)
     if page is None:
-        # Only now: Scrapy takes a second to load, and most URLs are copied as they stand.
+        # Imported here, since loading Scrapy takes a second, and most URLs are found as they are spelt.
         from scrapy import Request
         from scrapy.utils.request import fingerprint
 
         try:
             page = store.reader.find(fingerprint(Request(url)))
-        except ValueError:  # no scheme, so no URL
+        except ValueError:  # not a URL, since it has no scheme
             return None
     return page
 
 
 def not_found(store: "Store", url: str) -> UnknownPage:
-    """Return the error for an unknown URL: which command forgot it, or which pages may be meant."""
+    """Return the error for an unknown URL, which names its tombstone, or pages that may be meant."""
     if (stone := store.tombstones.covering(url)) is not None:
         return UnknownPage(url, store.name, forgotten=f"{why_forgotten(stone, time.time())}.")
     return UnknownPage(url, store.name, pages_like(store, url))
 
 
 def why_forgotten(stone: "Tombstone", now: float) -> str:
-    """Say when and by what something was forgotten, and which command takes that back.
+    """Say what was forgotten and when, and which command undoes this.
 
     >>> from crawlsched.store.forgetting import Tombstone
     >>> print(why_forgotten(Tombstone("host", "a.org", 1700000000.0), now=1700000060.0))
@@ -239,7 +239,7 @@ def forgotten_as(kind: str, value: str) -> str:
 
 
 def pages_like(store: "Store", text: str) -> list[str]:
-    """Return some URLs of pages that may be meant: those that hold the text, or are spelt similarly on its host."""
+    """Return some URLs of pages that may be meant: they contain the text, or are similar and of the same host."""
     from crawlsched.store import host_of
     from crawlsched.store.listing import Condition, listed
 

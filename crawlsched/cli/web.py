@@ -30,13 +30,13 @@ HELP = "a page about your collections in your browser, with metrics and the chan
 EXAMPLES = ("crawlsched web --database sqlite:///crawlsched.db",)
 OPTIONS = (
     option("--address PORT", "a port, or host:port (CRAWLSCHED_WEB, or 8765)"),
-    # How a crawl starts it: nothing secret on the command line, which everybody on a machine can read.
+    # A crawl passes its secrets through standard input, since every user of a machine can read command lines.
     option("--from-stdin", argparse.SUPPRESS),
 )
 
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Serve until Ctrl-C, or until the crawl that started it ends."""
+    """Serve until Ctrl-C, or until the crawl ends that started this process."""
     if arguments.from_stdin:
         given = json.loads(sys.stdin.readline())
         for name in ("database", "collection", "shard"):
@@ -50,7 +50,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def say(report: dict[str, Any]) -> str:
-    """Say nothing: the address was printed, and it is over now."""
+    """Return nothing, since the address was printed at the start."""
     return ""
 
 
@@ -94,7 +94,7 @@ async def _serve(targets: list[Target], arguments: argparse.Namespace) -> None:
 
 
 def _wait_for_end(end: Callable[[], object]) -> None:
-    """End with the crawl, however that ends: the other end of the pipe is closed then."""
+    """Call `end` when standard input closes, which happens however the crawl ends."""
     while os.read(sys.stdin.fileno(), 4096):
         pass
     end()
@@ -103,7 +103,7 @@ def _wait_for_end(end: Callable[[], object]) -> None:
 def _reports(target: Target, store: "Store") -> "Reports":
     alone = Stores(target, [store], None)
 
-    # The code of reports is loaded with the first one: that takes longer than loading the server.
+    # The code of reports is loaded with the first report, since loading it takes longer than loading the server.
     def why(url: str, n_visits: int) -> dict[str, Any]:
         from crawlsched.cli.why import report_of
 
@@ -112,7 +112,7 @@ def _reports(target: Target, store: "Store") -> "Reports":
     def whatif() -> dict[str, Any]:
         from crawlsched.cli.whatif import report_of
 
-        # Few enough pages for the view to appear within a second.
+        # The sample is so small that the view appears within a second.
         return report_of(alone, _BANDWIDTHS, freshness=(0.5, 0.8, 0.9, 0.95, 0.99), sample=768)
 
     def sources() -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""``crawlsched whatif``: the freshness at other bandwidths, and the bandwidth that a given freshness takes."""
+"""``crawlsched whatif``: the freshness at other bandwidths, and the bandwidth that a given freshness needs."""
 
 import argparse
 import math
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EXAMPLES", "HELP", "OPTIONS", "report_of"]
 
-# An eighth as many pages with announcements, which take longer.
+# Pages with announcements take longer, so the sample may have fewer of these by this factor.
 _OF_SIGNALLED = 8
 
 
@@ -63,7 +63,7 @@ def report_of(
     within: float | None = None,
     seen: "Sequence[float]" = (),
 ) -> dict[str, Any]:
-    """Compute from the planner's view of the pages what other bandwidths would give."""
+    """Compute the freshness at other bandwidths from the planner's estimates."""
     now = time.time()
     present = _present_bandwidth(stores)
     asked = [bandwidth_of(text, present, "the present one") for text in bandwidths]
@@ -112,7 +112,7 @@ def _polls(source: "Source") -> float:
 def _look(
     stores: Stores, now: float, bandwidth: float, within: float | None, most: int
 ) -> "tuple[Outlook, dict[str, Any]]":
-    """Look at all pages that are to be kept fresh, or at an even sample of them."""
+    """Return the outlook for all pages that should be kept fresh, or for an even sample, and figures of the sample."""
     from crawlsched.planner.reports.outlook import Outlook
 
     last = {store: store.reader.next_page() for store in stores}
@@ -165,7 +165,7 @@ def _at(outlook: "Outlook", bandwidth: float, present: float, polls: float, *, s
 
 
 def say(report: dict[str, Any]) -> str:
-    """Lay it out in two tables, and with ``--seen-within`` in a third."""
+    """Say the results in two tables, or with ``--seen-within`` in three."""
     unit = format_bandwidth(report["bandwidth"]).partition("/")[2]
     sitemaps = f", {say_rate(report['polls'])} of that for sitemaps" if report["polls"] else ""
     within = report["seen_within"]

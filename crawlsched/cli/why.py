@@ -1,4 +1,4 @@
-"""``crawlsched why URL``: what was learned about a page, the worth of its next crawl, and what decides its time."""
+"""``crawlsched why URL``: what was learned about a page, when it is crawled next, and why."""
 
 import argparse
 import math
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["EXAMPLES", "HELP", "OPTIONS", "report_of"]
 
-# When this many announcements are expected, at least one has come in two of five cases: it is then called likely.
+# The report calls an announcement likely when the expected number of announcements is this. The probability of at
+# least one announcement is then 0.4.
 _LIKELY = 0.5
 
 _HISTORY = ("first_seen", "crawled_at", "changed_at", "n_crawls", "n_changes", "n_errors", "n_signals_total")
@@ -49,7 +50,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def report_of(stores: Stores, url: str, n_visits: int, *, diff: bool = False) -> dict[str, Any]:
-    """Gather the report of each page that the URL has."""
+    """Return a report of each page with this URL."""
     now = time.time()
     store, page = stores.find_page(url)
     settings = stores.settings_of(store)
@@ -67,7 +68,7 @@ def report_of(stores: Stores, url: str, n_visits: int, *, diff: bool = False) ->
 
 def _facts(store: "Store", page: int, url: str) -> "PageFacts":
     (facts,) = store.reader.facts([page])
-    if facts is None:  # forgotten between two questions
+    if facts is None:  # the page was forgotten between two queries
         raise UnknownPage(url, store.name)
     return facts
 
@@ -81,7 +82,7 @@ def _of_page(store: "Store", settings: Settings, page: int, facts: "PageFacts", 
     planner = planner_of_page(store, settings, page, now)
     threshold = planner.threshold
     if planner.plan is not None:
-        # Soon after the first crawls, pages of little value go for a short time. So the plan's threshold counts.
+        # Soon after the first crawls the crawl's threshold is too low, so the plan's threshold is used if it is higher.
         planner.threshold = max(threshold, planner.plan.threshold)
     explanation = {**explain(planner, 0, now), "threshold": threshold}
     columns = {name: column[0] for block in store.load(pages=[page]) for name, column in block.items()}
@@ -91,7 +92,7 @@ def _of_page(store: "Store", settings: Settings, page: int, facts: "PageFacts", 
     return {
         "url": facts.url,
         "collection": store.name,
-        # A running crawl may have visited it since `now` was read.
+        # A running crawl may have visited the page since `now` was read.
         "time": max(now, float(columns["crawled_at"])),
         "running": owner is not None,
         **(
@@ -121,11 +122,11 @@ def _timing(
     owner, binds, deadline = store.owner(), explanation["binds"], explanation["deadline"]
     status = {} if owner is None else owner.status
     n_pages, bandwidth = status.get("pages"), status.get("bandwidth")
-    # A page waits for some rounds at most.
+    # After this time a page is overdue, however little it is worth.
     patience = MAX_CRAWL_ROUNDS * n_pages / bandwidth if n_pages and bandwidth else math.inf
     round_ends = goes_at = now - explanation["elapsed"] + patience
     if bandwidth and round_ends < min(explanation["likely_time"], deadline):
-        # Such pages have only one slot of several, and other pages wait for it, too.
+        # Overdue pages get only a part of the slots, so this page waits until other overdue pages were crawled.
         goes_at = max(round_ends, now) + wait_after_rounds(waiting_since(store, now - patience), bandwidth)
     if rest_until > now and binds in ("value", "overdue"):
         binds = "host"
@@ -135,7 +136,7 @@ def _timing(
         next_at = now
     n_before = 0
     if binds == "value":
-        # Pages worth more than this one, or than the threshold if that is higher, go first.
+        # Pages that are worth more than this page, and more than the threshold, are crawled first.
         n_worth_more = before(store, settings, max(explanation["crawl_value"], threshold), now)
         they_have_gone = now + (n_worth_more / bandwidth if bandwidth else 0.0)
         if they_have_gone >= next_at:
@@ -150,7 +151,7 @@ def _timing(
 
 
 def _difference(store: "Store", page: int, url: str) -> dict[str, Any]:
-    """Compare the last two texts that are kept of a page."""
+    """Compare the last two stored texts of a page."""
     from crawlsched.content.kept_texts import differences
 
     kept = store.reader.text_of(page)
@@ -168,7 +169,7 @@ def _difference(store: "Store", page: int, url: str) -> dict[str, Any]:
 
 
 def _places(store: "Store", facts: "PageFacts") -> dict[str, Any]:
-    """Return the ignored places of the page's template, and those suggested for it."""
+    """Return the ignored places of the page's template, and the places suggested for ignoring."""
     from crawlsched.crawl.learned import places_of, template_and_site
 
     if facts.recipe is None:
@@ -199,7 +200,7 @@ def _visit(row: "ObservationRow") -> dict[str, Any]:
 
 
 def _announced_by(store: "Store", page: int, first: int) -> dict[str, Any]:
-    """Return the sources that list the page, each with its quality as `crawlsched sources` shows it."""
+    """Return the sources that list the page, each with the quality that `crawlsched sources` shows."""
     from crawlsched.crawl.source_quality import VISITS, named, quality_of
 
     listed = {number: (lastmod, n) for number, lastmod, n in store.reader.announcements_of(page)}
@@ -210,13 +211,13 @@ def _announced_by(store: "Store", page: int, first: int) -> dict[str, Any]:
         lastmod, n_announced = listed.get(source.source, (None, 0))
         said = {"kind": source.kind, "url": source.url, "name": named(source), "lastmod": lastmod}
         rows.append({**said, "n_announced": n_announced, **quality_of(source, visits)})
-    # Before the first announcement the planner's trust is a guess: nothing was learned.
+    # Before the first announcement nothing was learned, so the planner's trust is not shown.
     is_heard = any(row["heard"] for row in rows)
     return {"announced_by": rows, **({} if is_heard else {"precision": None, "recall": None})}
 
 
 def say(report: dict[str, Any]) -> str:
-    """Put it on one screen, one for each page that the URL has."""
+    """Say the report of each page with this URL, on a screen each."""
     return "\n\n".join(map(_say_page, [report, *report["variants"]]))
 
 
@@ -282,7 +283,7 @@ def _say_announced(report: dict[str, Any], now: float) -> list[str]:
 def _say_lastmod(lastmod: float | None, now: float) -> str:
     if lastmod is None:
         return "without a date"
-    # A value below zero marks a text, whose changes count all the same.
+    # A value below zero stands for a text that is not a date; its changes are announcements, too.
     return "with a date that cannot be read" if lastmod < 0.0 else f"dated {say_past(lastmod, now)}"
 
 
@@ -316,7 +317,7 @@ def _say_next(report: dict[str, Any], now: float) -> str:
 
 
 def _say_binds(report: dict[str, Any]) -> str:
-    """Say what decides; for a wait, also what it waits for."""
+    """Say what decides the time of the next crawl, and for a wait its reason."""
     said = BINDS[report["binds"]]
     if report["binds"] != "not_before" or not report["visits"]:
         return said

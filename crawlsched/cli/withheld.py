@@ -1,4 +1,4 @@
-"""``crawlsched withheld``: which pages did not reach the spider, and which parts are ignored or suggested for it."""
+"""``crawlsched withheld``: the pages that did not reach the spider, and ignored places of pages."""
 
 import argparse
 import time
@@ -49,7 +49,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def say(report: dict[str, Any]) -> str:
-    """Name each host and reason with its newest URLs; each place with its evidence and last text."""
+    """List each host and reason with the newest URLs, and each place with its evidence and last text."""
     lines = [] if report["withheld"] else [f"Nothing of {report['collection']!r} was held back."]
     for row in report["withheld"]:
         times = say_count(row["n"], "time")

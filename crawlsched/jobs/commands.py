@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 
 def obey_pending(refresher: Refresher, shard: Shard) -> None:
-    """Obey the commands to the owner of a shard; another thread reads the database."""
+    """Obey the commands for a shard, which another thread reads from the database."""
     collection = refresher.collection
     collection.aside.collect()
     reading = f"reading commands ({shard.number})"
@@ -50,13 +50,13 @@ def obey_pending(refresher: Refresher, shard: Shard) -> None:
 
 
 def obey_waiting(refresher: Refresher) -> None:
-    """Obey commands from the time without a crawl, before the first slot: one may be a pause."""
+    """Obey the commands that were sent while no crawl ran, before the first slot, since a command may be a pause."""
     for shard in refresher.collection.shards:
         _obey(refresher, shard, pending(shard.store))
 
 
 def _obey(refresher: Refresher, shard: Shard, commands: Iterable[Command]) -> None:
-    """Obey each command, and write its result, or ``{"error": sentence}``, for which the sender waits."""
+    """Obey each command, and write its result or ``{"error": sentence}``; the sender waits for it."""
     for command in commands:
         if command.id in shard.commands_under_way:
             continue
@@ -113,7 +113,7 @@ def _ask_again(refresher: Refresher, pages: NDArray[np.integer], now: float) -> 
 
 
 def _recrawl_all(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answer: _Answer) -> None:
-    """Crawl all pages of a host, of a pattern, or of the collection; another thread looks for them."""
+    """Crawl all pages of a host, of a pattern, or of the collection, which another thread finds."""
     collection, kind, value = refresher.collection, arguments["kind"], arguments["value"]
 
     def found(numbers: NDArray[np.int64]) -> None:
@@ -132,7 +132,7 @@ def _recrawl_all(refresher: Refresher, shard: Shard, arguments: dict[str, Any], 
 
 
 def _import(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answer: _Answer) -> None:
-    """Take in pages of an import, in slices between the slots; an importance stated for a known page counts, too."""
+    """Take in pages of an import, in slices between the slots; for a known page, set the stated importance."""
     pages = arguments["pages"]
     if not isinstance(pages, dict):
         raise ValueError(f"pages must be URLs with their importance or null, got {pages!r:.100}.")
@@ -155,15 +155,15 @@ def _found(refresher: Refresher, url: str, importance: float | None) -> FoundPag
 
 
 def _next(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answer: _Answer) -> None:
-    """Name the pages whose visits end next: those already requested, then those that will be."""
+    """Name the pages whose visits end next: first the requested pages, then the pages to be requested next."""
     planner, collection, n, now = refresher.planner, refresher.collection, int(arguments["n"]), refresher.clock()
     asked = [(visit.page, visit.opened_at) for visit in refresher.visits if visit.page >= 0]
-    asked += [(probe.page, probe.asked_at) for probe in refresher.probes]  # such a page gets a second fetch
+    asked += [(probe.page, probe.asked_at) for probe in refresher.probes]  # pages that wait for a second fetch
     under_way = {page: at for page, at in asked if collection.knows(page)}
     limits = refresher.hosts.limits()
     expected = forecast(planner, now, n, lambda host: 1.0 / limits.item(host))
     pages = np.array([*under_way, *expected][:n], np.intp)
-    pages = pages[collection.shards.numbers_of(pages) == shard.number]  # the owner of the others gets this command, too
+    pages = pages[collection.shards.numbers_of(pages) == shard.number]  # other shards' owners get this command, too
     columns = planner.crawl_values.value_at(pages, now), planner.pages.crawled_at[pages]
     named = [
         {
@@ -197,7 +197,7 @@ def _poll(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answer:
 
 
 def _forget(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answer: _Answer) -> None:
-    """Take the pages out of memory, then out of the store; another thread finds and deletes them."""
+    """Take pages out of memory, then out of the store. Another thread finds and deletes them."""
     collection = refresher.collection
     store, kind, value, began_at = shard.store, arguments["kind"], arguments["value"], refresher.clock()
     if kind not in FORGET_KINDS or not isinstance(value, str):
@@ -209,25 +209,25 @@ def _forget(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answe
         collection.aside.run(f"deleting {value} ({shard.number})", delete, deleted)
 
     def delete() -> NDArray[np.int64]:
-        # Rows written for a page after its deletion would stay under its number.
+        # A row that is written for a page after its deletion would stay in the database.
         collection.write_behind.drain()
         return store.forgetting.forget(kind, value, began_at)
 
     def deleted(numbers: NDArray[np.int64]) -> None:
-        collection.forget(_here(collection, shard, numbers))  # pages that were found meanwhile
+        collection.forget(_here(collection, shard, numbers))  # also pages that were found during the deletion
         answer({"pages": len(numbers)})
 
     collection.aside.run(f"forgetting {value} ({shard.number})", lambda: store.forgetting.matching(kind, value), found)
 
 
 def _here(collection: Collection, shard: Shard, numbers: NDArray[np.int64]) -> NDArray[np.intp]:
-    """Return the pages under some numbers of a shard's store that are in memory."""
+    """Return the pages in memory that have these numbers in a shard's store."""
     rows = collection.shards.rows_of(shard, numbers)
     return rows[rows >= 0]
 
 
 def _take_back(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answer: _Answer) -> None:
-    """Delete a tombstone, in another thread, so that its pages may be found again."""
+    """Delete a tombstone in another thread, so that its pages can be found again."""
     collection, kind, value = refresher.collection, arguments["kind"], arguments["value"]
     collection.aside.run(
         f"taking back {value} ({shard.number})",

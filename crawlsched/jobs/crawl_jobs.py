@@ -1,7 +1,7 @@
-"""The jobs: regular work beside crawling, started by APScheduler.
+"""The jobs: regular work during a crawl, started by APScheduler.
 
-They run inside the crawl. Late runs of a job become one, and no two overlap. An exception in a job is logged and ends
-nothing. Long work runs in a thread; the slot clock never waits for a job.
+They run inside the crawl. Several late runs of a job become one run, and runs of a job never overlap. An exception in
+a job is only logged. Long work runs in a thread, so the slot clock never waits for a job.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ _EXECUTOR_LOGGER = logging.getLogger("apscheduler.executors.default")
 # The wait for the next plan is this part of the time since the start, between these bounds in seconds. So the first
 # plans come soon: a new crawl learns most in its first minutes.
 _REPLAN_PART, _REPLAN_WITHIN = 0.2, (3.0, 300.0)
-# The most bytes of all kept texts; the oldest are deleted.
+# All kept texts together have at most this number of bytes; the oldest texts are deleted.
 _KEPT_TEXTS_BYTES = 1_000_000_000
-# One job at a time of each kind; missed runs are done once, when there is time again.
+# Runs of a job do not overlap. Several missed runs of a job become one run.
 _JOB_DEFAULTS = {"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
 
 
@@ -64,11 +64,11 @@ def _make_plan(
     previous: Plan | None = None,
     counts: Mapping[str, Any] | None = None,
 ) -> Plan:
-    """Make a plan and keep it in the stores; this takes long, and changes nothing in memory.
+    """Make a plan and write it to the stores; this takes long, and changes nothing in memory.
 
-    Each shard keeps the plan of its hosts and sources. `visits` are those that `_visits_of_sources` read, with the
-    ``host`` and ``part`` of their pages. The stores keep names of `hosts`, since every process numbers hosts anew.
-    Without shards they keep `counts` with the plan, for `crawlsched status`.
+    Each shard's store gets the plan of its hosts and sources. `visits` were read by `_visits_of_sources`, and have the
+    ``host`` and ``part`` of their pages. The stores get names of `hosts`, since every process numbers hosts anew.
+    Without shards the store also gets `counts`, for `crawlsched status`.
     """
     made = plan(snapshot, bandwidth, visits, previous)
     for shard in shards:
@@ -82,19 +82,19 @@ def _make_plan(
             data["page_counts"] = {**counts, "sources": of_sources}
         try:
             save_plan(shard.store, data, now)
-        except CollectionInUse:  # the next owner of the shard makes one
+        except CollectionInUse:  # the next owner of the shard makes a plan
             if shards.n is None:
                 raise
     return made
 
 
 def _placed(read: Sequence[tuple[Shard, Visits]], planner: Planner, shards: Shards) -> Visits:
-    """Return visits with their pages and sources in memory, and the hosts of these, without visits of unknown ones.
+    """Return visits by the numbers that pages, sources and hosts have in memory; visits of unknown pages are left out.
 
     Parameters
     ----------
     read : sequence of (Shard, mapping of str to ndarray)
-        The visits that `_visits_of_sources` read, for each shard; there is one shard at least.
+        Each shard (at least one) with the visits that `_visits_of_sources` has read.
     planner : Planner
     shards : Shards
     """
@@ -110,7 +110,7 @@ def _placed(read: Sequence[tuple[Shard, Visits]], planner: Planner, shards: Shar
 
 
 def _prune(store: Store, before: float) -> int:
-    """Delete the observations before this time, some at once; return how many."""
+    """Delete the observations before this time in several steps; return their number."""
     deleted = 0
     while n := store.forgetting.prune(before, ROWS_AT_ONCE):
         deleted += n
@@ -131,11 +131,11 @@ class CrawlJobs:
         self._plan: Plan | None = None
 
     def start(self) -> None:
-        """Start them, once the store is open."""
+        """Start the jobs; the store must be open."""
         self._began_at = self._refresher.clock()
         self._scheduler = _scheduler()
         _EXECUTOR_LOGGER.disabled = False
-        # A pass by cron ends within the hour.
+        # The first run comes soon, since a crawl that cron starts may end within the hour.
         self._every(timedelta(hours=1), self.prune, first=timedelta(minutes=1))
         if self._figures is not None:
             self._every(timedelta(minutes=1), self.sample)
@@ -148,16 +148,16 @@ class CrawlJobs:
         self._replan_later()
 
     def stop(self) -> None:
-        """Stop the jobs; work that a thread has begun ends by itself."""
+        """Stop the jobs; work in a thread goes on to its end."""
         if self._scheduler is not None and self._scheduler.running:
-            # The end cancels a running job, which APScheduler would log as an error of that job.
+            # APScheduler would log the running job that it cancels here as an error of that job.
             _EXECUTOR_LOGGER.disabled = True
             self._scheduler.shutdown(wait=False)
 
     async def replan(self) -> None:
         """Make a plan in a thread, and adopt it."""
         refresher = self._refresher
-        # The last plan is still being put in force, or took so long that the next one has to wait.
+        # Wait if the last plan is still being put in force, or took so long that the next plan is not due yet.
         if refresher.clock() < refresher.planner.in_force.rests_until or not refresher.collection.shards.here:
             self._replan_later()
             return
@@ -181,7 +181,7 @@ class CrawlJobs:
             del visits, snapshot
             await run_in_thread(give_memory_back)
         except CrawlschedError as error:
-            logger.error("No plan could be made, so the last one stands: %s", error)
+            logger.error("No plan could be made, so the last plan stays in force: %s", error)
         finally:
             self._replan_later()
 
@@ -191,7 +191,7 @@ class CrawlJobs:
             self._figures.sample()
 
     async def prune(self) -> None:
-        """Delete observations beyond CRAWLSCHED_OBSERVATION_RETENTION, unused request templates, and old texts."""
+        """Delete observations older than CRAWLSCHED_OBSERVATION_RETENTION, unused request templates, and old texts."""
         before = self._refresher.clock() - self._settings.observation_retention
         room = _KEPT_TEXTS_BYTES // (self._refresher.collection.shards.n or 1)
         for shard in self._refresher.collection.shards:
@@ -210,7 +210,7 @@ class CrawlJobs:
         self._scheduler.add_job(job, "interval", seconds=seconds, start_date=at, id=job.__name__)
 
     def _replan_later(self) -> None:
-        # The end of one run sets the date of the next, so runs cannot overlap.
+        # Each run sets the date of the next run when it ends, so runs cannot overlap.
         if self._scheduler is None or not self._scheduler.running:
             return
         running = self._refresher.clock() - self._began_at
@@ -220,7 +220,7 @@ class CrawlJobs:
 
 
 def plan_now(refresher: Refresher, now: float) -> None:
-    """Make a plan for a collection that sends nothing, leave it in the store, and adopt it."""
+    """Make a plan while nothing is sent, write it to the store, and adopt it."""
     shards, planner = refresher.collection.shards, refresher.planner
     visits = _placed([(shard, _visits_of_sources(shard.store)) for shard in shards], planner, shards)
     snapshot, counts = planner.snapshot(refresher.hosts.limits), counted(planner.pages)
@@ -231,19 +231,19 @@ def plan_now(refresher: Refresher, now: float) -> None:
 
 
 async def _between_slots(parts: Generator[None, None, T]) -> T:
-    """Take a snapshot, or count, part by part, so that slots stay on time."""
+    """Run a generator part by part between slots, which stay on time, and return its result."""
     while True:
         try:
             next(parts)
         except StopIteration as end:
             taken: T = end.value
             return taken
-        # A pause in a thread frees the event loop with every reactor.
+        # The pause is in a thread, since this frees the event loop with every Twisted reactor.
         await run_in_thread(time.sleep, SLICE)
 
 
 def _quiet_apscheduler() -> None:
-    # At INFO it logs the begin and end of each job, which would fill a crawl's log; a level set by the user stays.
+    # At INFO, APScheduler logs the begin and end of each job, which would fill a crawl's log. A user's level stays.
     apscheduler = logging.getLogger("apscheduler")
     if apscheduler.level == logging.NOTSET:
         apscheduler.setLevel(logging.WARNING)

@@ -29,19 +29,19 @@ from crawlsched.store import Lease, Outcome, host_of
 
 __all__ = ["Import", "PastVisit", "Requests"]
 
-#: A visit of another crawler: the place of its page, POSIX seconds, whether the page had changed since the visit before
-#: (1: it had; 0: it had not; -1: not known), and the digest of its content (0: not known).
+#: A visit of another crawler: the place of its page in the list of pages, POSIX seconds, whether the page had changed
+#: since the visit before (1: changed; 0: unchanged; -1: not known), and the digest of its content (0: not known).
 PastVisit = tuple[int, float, int, int]
 
 
 class Requests:
-    """Requests for URLs by a project's settings: by default those of the working directory, or Scrapy's own."""
+    """Makes requests for URLs by a project's settings, by default the project in the working directory, if any."""
 
     def __init__(self, project_settings: Mapping[str, Any] | None = None, ignored: Sequence[str] = ()) -> None:
         settings: Any = get_project_settings() if project_settings is None else project_settings
         made = build_from_crawler(load_object(settings["REQUEST_FINGERPRINTER_CLASS"]), Crawler(Spider, settings))
         self.fingerprinter, self._fingerprint = fingerprints(made, ignored)
-        #: Whether crawls have to request robots.txt themselves, since Scrapy does not.
+        #: Whether crawlsched has to request robots.txt, since Scrapy does not.
         self.asks_robots = not settings.getbool("ROBOTSTXT_OBEY")
 
     def fingerprint(self, url: str) -> bytes:
@@ -49,7 +49,7 @@ class Requests:
         return self._fingerprint(Request(url))
 
     def page_of(self, url: str, importance: float | None = None) -> FoundPage:
-        """Return the page of a URL, or raise ValueError with its fault."""
+        """Return the page of a URL; ValueError names the fault of a wrong URL."""
         if not url[:8].lower().startswith(("http://", "https://")):
             raise ValueError(f"a URL must begin with http:// or https://, got {url!r:.100}")
         try:
@@ -63,11 +63,11 @@ class Requests:
 
 
 class Import:
-    """Fill a collection while no process crawls it, as a crawl that sends nothing.
+    """Fill a collection while no process crawls it; the import acts as a crawl that sends nothing.
 
-    `counts` has the ``pages`` that the file names, the ``new``, ``forgotten`` and ``weighed`` (given another
-    importance) ones among them, the ``visits`` learned from, and pages with ``visits_of_their_own``, for which the
-    file's visits are left out.
+    `counts` has the number of ``pages`` in the file, and how many of these are ``new``, ``forgotten`` or ``weighed``
+    (their importance was set). ``visits`` were learned from. Pages with ``visits_of_their_own`` were visited by a
+    crawl, so the file's visits of these pages are left out.
     """
 
     learns = True
@@ -92,7 +92,7 @@ class Import:
 
     @property
     def lease(self) -> Lease:
-        """The lease by which this process owns the collection."""
+        """The collection's lease, which this process has."""
         return self._collection.lease
 
     def close(self) -> None:
@@ -100,9 +100,9 @@ class Import:
         self._collection.close(self._now)
 
     def take(self, named: Sequence[FoundPage], visits: Iterable[PastVisit] = ()) -> None:
-        """Take in some thousands of distinct pages, or set the importance of known ones; learn from their visits.
+        """Take in some thousands of distinct pages, set the importance of known pages, and learn from all visits.
 
-        `visits` come page by page, in the order of their times; the last content counts as the copy.
+        `visits` are ordered by page, then by time. The content of a page's last visit counts as its copy.
         """
         self.counts["pages"] += len(named)
         for name, n in self._crawl.admission.named(named, self._now).items():
@@ -111,7 +111,7 @@ class Import:
         self._write()
 
     def finish(self) -> None:
-        """Make the first plan from the visits, and write it with its estimates: the next crawl begins with them."""
+        """Make the first plan from the visits, and write it with its estimates, which the next crawl begins with."""
         if self._visited:
             plan_now(self._crawl, self._now)
         for pages in self._visited:
@@ -144,9 +144,9 @@ class Import:
         self._visited.append(pages)
 
     def _learn_of(self, page: int, visits: Iterable[PastVisit], learn: Callable[..., object]) -> None:
-        """Learn from the visits of one page, in their order; of visits at the same time the first one counts.
+        """Learn from the visits of one page, in their order; of several visits at the same time only the first counts.
 
-        If the file does not state whether the page had changed, a digest unlike the one before shows it.
+        If the file does not state whether the page had changed, the digests of two visits are compared.
         """
         columns, unsaved, learned = self._crawl.planner.pages, self._collection.unsaved, self._crawl.planner.learned
         last, last_digest, changed_at = -inf, 0, None
@@ -158,7 +158,7 @@ class Import:
             if changed is None and digest and last_digest:
                 changed = digest != last_digest
             elapsed = None if last == -inf else time - last
-            if elapsed is None:  # the first visit has none before it
+            if elapsed is None:  # there is no visit before the first
                 changed = None
             elif changed is not None:
                 learn(elapsed, changed, n_updates=columns.n_crawls.item(page))
@@ -169,7 +169,7 @@ class Import:
             if changed:
                 columns.n_changes[page] += 1
                 changed_at = time
-            if time >= self._oldest:  # recent enough to be kept
+            if time >= self._oldest:  # recent enough to be stored
                 outcome = Outcome.UNCHANGED if changed is False else Outcome.CHANGED
                 unsaved.observation(
                     time, page, source=-1, elapsed=elapsed, n_signals=0, changed=changed, outcome=outcome

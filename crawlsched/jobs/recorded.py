@@ -1,4 +1,4 @@
-"""Recorded visits: stored bodies, judged by the crawl's own detector on the clock of their visits."""
+"""Recorded visits: stored bodies, judged by the crawl's own detector as if fetched at their recorded times."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NEEDED = ("time", "url", "body")
 
 @dataclass(slots=True)
 class RecordedVisit:
-    """One visit of a recorded sequence; `body` and `second` are files, or their content."""
+    """A recorded visit; `body` and `second` (of a second fetch) are files, or their content."""
 
     time: float
     url: str
@@ -93,7 +93,7 @@ def _visit(path: Path, number: int, row: Mapping[str, str | None]) -> RecordedVi
 def judge_all(
     visits: Sequence[RecordedVisit], options: Mapping[str, Any], *, seed: int = 1, probe_after: float = 5.0
 ) -> Iterator[JudgedVisit]:
-    """Judge visits one after the other, in a collection of their own; each one is forced.
+    """Judge visits one after the other, in a collection of their own, as visits that a user has asked for.
 
     `options` are settings, with or without ``CRAWLSCHED_``; `seed` decides which visits are probed. A probe comes
     `probe_after` seconds later.
@@ -110,7 +110,7 @@ def judge_all(
 
 
 class _Judge:
-    """A refresher on the clock of the visits, which answers them with the recorded bodies."""
+    """A refresher whose clock shows the recorded times, and whose visits are answered with the recorded bodies."""
 
     def __init__(self, settings: Settings, visits: Sequence[RecordedVisit], seed: int, probe_after: float) -> None:
         self._probe_after = probe_after
@@ -176,7 +176,7 @@ class _Judge:
         )
 
     def _fetch(self, visit: Visit, recorded: RecordedVisit, file: Path | bytes | None) -> Outcome:
-        """Answer a visit with a file; without one, with 404."""
+        """Answer a visit with a file, or with status 404 if there is no file."""
         refresher = self._refresher
         status = recorded.status if file is not None else 404
         body = file.read_bytes() if isinstance(file, Path) else file or b""

@@ -1,4 +1,4 @@
-"""Refit: learn each page's change rate again, from the visits that are kept."""
+"""Refit: learn each page's change rate again, from the stored visits."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from crawlsched.store.rows import ROWS_AT_ONCE
 
 __all__ = ["Part", "PartResult", "learn", "refit"]
 
-# Parts under way at once: the result of each stays in memory until it is written.
+# At most this number of parts is computed or waits to be written at the same time, since results take memory.
 _UNDER_WAY = 32
-# Outcomes that count as crawls of the page: content came, and was judged.
+# Outcomes that count as crawls of the page: its content, or an answer that it is unchanged, was judged.
 _CRAWLS = (Outcome.CHANGED, Outcome.UNCHANGED, Outcome.NOT_MODIFIED, Outcome.FLAPPING)
 
 
 class Part(NamedTuple):
-    """Some pages of a store, and how to learn about them, in a form that can be sent to a worker."""
+    """Some pages of a store, and the settings for learning about them, in a form that can be sent to a worker."""
 
     database: str
     collection: str
@@ -46,19 +46,19 @@ class Part(NamedTuple):
 class PartResult(NamedTuple):
     """The result of learning from the visits of some pages."""
 
-    # The columns to write for pages whose visits are all kept, or that have no rows of this grid and estimator; None:
-    # there are no such pages.
+    # The columns to write for pages of which all visits are stored, or that have no rows of this grid and estimator;
+    # None if there are no such pages.
     batch: Batch | None
     n_pages: int  # the number of these pages
     n_visits: int  # the number of visits learned from
-    n_left: int  # pages that keep their estimates, since their first visits were deleted
+    n_left: int  # the number of pages that keep their estimates, since their first visits were deleted
 
 
 def learn(part: Part) -> PartResult:
-    """Learn from the kept visits of some pages as a crawl learns from each.
+    """Learn from the stored visits of some pages, as a crawl learns from each visit.
 
-    It reads the database and changes nothing, so it may run anywhere, and twice. It uses the newest plan for visits of
-    all times. Doubts about unchanged visits are not kept, so they count in full.
+    This reads the database and changes nothing, so it can run on any machine, and be repeated. It uses the newest plan
+    for all visits, however old. Every unchanged visit counts in full, since doubts about some of them are not stored.
     """
     with closing(Store.open(part.database, part.collection, part.shard, read_only=True)) as store:
         hosts, planner = Hosts(), planner_for(part.settings, picks=False)
@@ -76,7 +76,7 @@ def learn(part: Part) -> PartResult:
             planner.adopt(plan, part.now)
             while planner.work(part.now):
                 pass
-        # Rows have the pages' own numbers, on which the rounding depends; rows below the first one take no memory.
+        # A page's row is its number, since the rounding depends on the row. Rows that are not used take no memory.
         posterior = Posterior(part.last + 1, planner.posterior.rates, dtype=np.uint8, renewal=RENEWAL)
         n_crawls, n_visits = _replayed(store, part, pages, planner, posterior)
         is_known = np.asarray(block["has_log_likelihood"], bool)
@@ -86,7 +86,7 @@ def learn(part: Part) -> PartResult:
     rows, n_left = np.flatnonzero(is_whole | ~is_known), int(np.count_nonzero(~is_whole & is_known))
     if not rows.size:
         return PartResult(None, 0, n_visits, n_left)
-    planner.pages.n_signals[: pages.size] = block["n_signals"]  # the visits have overwritten them
+    planner.pages.n_signals[: pages.size] = block["n_signals"]  # replaying the visits has overwritten these counts
     planner.posterior.unpack(rows, posterior.packed(pages[rows]))
     columns = {**planner.columns(rows), **readable(planner, rows, part.now), "page": pages[rows]}
     batch = Batch(columns=columns, grid=planner.grid, estimator=planner.estimator)
@@ -128,10 +128,10 @@ def _replayed(
 
 
 def refit(stores: Sequence[Store], settings: Settings, executor: Executor, now: float) -> Iterator[PartResult]:
-    """Learn about all pages again, part by part on any executor, and yield the result of each part, once it is written.
+    """Learn about all pages again, part by part on any executor; yield each part's result after it is written.
 
     The lease of `stores` keeps crawls out. The executor's workers must reach the database. If a worker dies, the
-    executor may repeat its part: the result depends on the database alone.
+    executor may repeat its part, since the result depends on the database alone.
     """
     # Functions of the settings cannot be sent to workers, and learning does not need the importance of pages.
     plain = replace(settings, importance=None)

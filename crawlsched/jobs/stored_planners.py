@@ -1,4 +1,4 @@
-"""Stored planners: the planner of a crawl, filled with stored pages, so that the same code decides and explains."""
+"""Stored planners: a crawl's planner, filled with stored pages, so that commands explain with the crawl's own code."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
@@ -34,7 +34,7 @@ def planner_of_page(store: "Store", settings: Settings, page: int, now: float) -
 
 
 def settings_of(store: "Store", settings: Settings) -> Settings:
-    """Return these settings with the values that the last crawl has stored; for commands outside of a project."""
+    """Return these settings with the values that the last crawl has stored, for commands outside of a project."""
     owner = store.owner()
     names = {field.name for field in fields(Settings)}
     stored = {} if owner is None else owner.status.get("planner", {})
@@ -55,16 +55,16 @@ def newest_plan(store: "Store", host_number: Callable[[str], int] | None = None)
 
 
 def freshness(store: "Store", settings: Settings, now: float) -> tuple[FloatArray, FloatArray, int, int]:
-    """Compute the freshness of pages that should be kept fresh; with very many pages, from an even sample.
+    """Compute the freshness of the pages that should be kept fresh, or of an even sample of very many pages.
 
     Returns
     -------
     fresh : ndarray, shape (n,)
-        The probability that each copy is fresh; 0 without a copy, and of pages that fail.
+        The probability that each page's copy is fresh; 0 without a copy, and for pages that fail.
     importance : ndarray, shape (n,)
-        Its weight: a page of a sample weighs as much as the pages that it stands for.
+        The weight of each page, in a sample multiplied by the number of pages that it stands for.
     n_all, n_failing : int
-        How many pages these stand for, and how many of them fail.
+        The number of all these pages, and the number that fail, estimated from the sample if there is one.
     """
     pages, stands_for = _drawn(store)
     fresh, importance, n_failing = [], [], 0
@@ -79,9 +79,9 @@ def freshness(store: "Store", settings: Settings, now: float) -> tuple[FloatArra
 
 
 def before(store: "Store", settings: Settings, crawl_value: float, now: float) -> int:
-    """Count the pages that go before one with this crawl value; of very many pages, from a sample.
+    """Count the pages that are crawled before a page with this crawl value; very many pages are counted in a sample.
 
-    Half of the pages with the same value, such as all pages of a first crawl, count as before it.
+    Half of the pages with the same value count. In a first crawl, all pages have the same value.
     """
     pages, stands_for = _drawn(store)
     n_before = 0.0
@@ -94,7 +94,7 @@ def before(store: "Store", settings: Settings, crawl_value: float, now: float) -
 
 
 def waiting_since(store: "Store", time: float) -> int:
-    """Count the pages whose last crawl (without one, first sight) was before a time, as `before` counts."""
+    """Count the pages whose last crawl, or first sight if never crawled, was before a time; see `before`."""
     pages, stands_for = _drawn(store)
     n_waiting = 0
     for block in store.load(pages=pages):
@@ -104,9 +104,10 @@ def waiting_since(store: "Store", time: float) -> int:
 
 
 def _drawn(store: "Store", most: int = 10_000) -> tuple[list[int] | None, float]:
-    """Draw at most this number of pages evenly, and return how many each stands for; None: take all.
+    """Draw an even sample of at most this number of pages; return it, and how many pages each page stands for.
 
-    With ten thousand pages, freshness is right to half a per cent, and a rank to a thirtieth.
+    The sample is None for all pages. With ten thousand pages, the freshness is right to 0.005, and a count of a tenth
+    of the pages to 3 %.
     """
     n_all = store.reader.next_page()
     if n_all <= most:
@@ -119,13 +120,13 @@ def planners(
 ) -> "Iterator[tuple[Planner, IndexArray]]":
     """Yield a planner for each block of pages, with the numbers of these pages in the store.
 
-    A planner numbers its pages from 0. Unless it `picks`, it only computes what they are worth.
+    A planner numbers its pages from 0. Without `picks`, the planner only computes what its pages are worth.
     """
     from crawlsched.crawl.page_rules import PageRules
     from crawlsched.planner.from_settings import planner_for
 
     if not store.reader.next_page():
-        return  # of many shards most may be empty
+        return  # of many shards, most may have no pages
     hosts: dict[str, int] = {}
     host_number = lambda name: hosts.setdefault(name, len(hosts))  # noqa: E731
     plan = newest_plan(store, host_number)
@@ -139,7 +140,7 @@ def planners(
     ):
         planner = planner_for(settings, picks=picks)
         n_pages = len(block["page"])
-        if plan is not None:  # before its pages come, so that each is placed only once
+        if plan is not None:  # before pages are added, so that each is placed only once
             planner.adopt(plan, now)
             planner.work(now)
         planner.load({**block, "page": np.arange(n_pages)}, block["log_likelihood"], now)
@@ -151,6 +152,6 @@ def planners(
             urls = store.reader.urls(block["page"])
             found = [rules.number(urls.get(number, "")) for number in block["page"].tolist()]
             planner.set_intervals(np.arange(n_pages), found, now)
-        # The threshold of the running crawl, or that of the plan.
+        # The running crawl's threshold, or else the plan's.
         planner.threshold = status.get("threshold") or (0.0 if plan is None else plan.threshold)
         yield planner, np.asarray(block["page"], np.intp)

@@ -1,4 +1,4 @@
-"""Lines that name URLs: a URL a line, or CSV with data about them; wrong lines are named and left out."""
+"""Lines that name URLs: a URL in each line, or CSV with data about URLs. Wrong lines are noted and left out."""
 
 import csv
 import gzip
@@ -29,7 +29,7 @@ class UrlLine(NamedTuple):
     url: str
     importance: float | None = None  # 0 or more
     time: float | None = None  # of a visit, POSIX seconds
-    changed: int = -1  # 1: that visit found the page changed; 0: it did not; -1: not known
+    changed: int = -1  # 1: the visit found the page changed; 0: unchanged; -1: not known
     digest: int = 0  # of the content at that visit; 0: not known
 
 
@@ -39,18 +39,18 @@ class UrlLines:
     Attributes
     ----------
     n : int
-        Lines read so far.
+        The number of lines read so far.
     n_wrong : int
-        Those of them that were left out.
+        The number of wrong lines, which were left out.
     """
 
     def __init__(self, path: Path, now: float, most_wrong: int = 1_000) -> None:
         self.path, self._now = path, now
         self.name = "standard input" if str(path) == "-" else str(path)
         self.columns: tuple[str, ...] = ("url",)  # the file's columns that are used
-        self.ignored: tuple[str, ...] = ()  # its other columns
+        self.ignored: tuple[str, ...] = ()  # the file's columns that are not used
         self.n = self.n_wrong = 0
-        self.wrong: list[tuple[int, str]] = []  # number and fault of the first `most_wrong` of these
+        self.wrong: list[tuple[int, str]] = []  # number and fault of the first `most_wrong` wrong lines
         self._most_wrong = most_wrong
 
     @property
@@ -75,7 +75,7 @@ class UrlLines:
     def _opened(self) -> TextIO:
         path = Path("/dev/stdin") if str(self.path) == "-" else self.path
         opened = gzip.open if self.path.suffix == ".gz" else open
-        # Bytes that are not UTF-8 make their line wrong, and do not end the reading.
+        # With surrogateescape, bytes that are not UTF-8 make only their line wrong.
         return cast("TextIO", opened(path, "rt", encoding="utf-8-sig", errors="surrogateescape", newline=""))
 
     def _lines(self, file: TextIO) -> Iterator[UrlLine]:
@@ -98,7 +98,7 @@ class UrlLines:
             )
 
     def _read(self, said: Mapping[str, str]) -> Iterator[UrlLine]:
-        """Return the values of a line, if it is right."""
+        """Yield the values of a line, unless the line is wrong."""
         try:
             line = UrlLine(**{name: _READERS[name](text.strip()) for name, text in said.items()})
             if self.has_visits and line.time is None:
@@ -173,7 +173,7 @@ def _changed(text: str) -> int:
 def _digest(text: str) -> int:
     if text in ("", "-"):
         return 0
-    # One bit less than the column has, and never 0.
+    # The column takes 63 bits without a sign; the last bit is 1, since 0 stands for no digest.
     return int.from_bytes(blake2b(text.encode("utf-8", "replace"), digest_size=8).digest(), "big") >> 1 | 1
 
 

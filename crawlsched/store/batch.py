@@ -1,4 +1,4 @@
-"""A batch: the changes by the crawling thread since the last batch, to be written in one transaction."""
+"""A batch: the crawling thread's changes since the last batch, to be written in one transaction."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = [
 
 
 class NewPage(NamedTuple):
-    """A page that is not in the store yet; its figures come with `Batch.columns`, or are those of a new page."""
+    """A page that is not in the store yet; `Batch.columns` may have its figures."""
 
     page: int
     url: str
@@ -37,7 +37,7 @@ class NewPage(NamedTuple):
 
 
 class ObservationRow(NamedTuple):
-    """One visit. The process chooses `id` (at first `Reader.next_observation`), so a row written twice counts once."""
+    """One visit. The process numbers visits from `Reader.next_observation` on, so a row written twice counts once."""
 
     id: int
     page: int
@@ -50,13 +50,13 @@ class ObservationRow(NamedTuple):
     status: int | None = None
     size: int | None = None
     changed_share: float | None = None  # of the page's blocks
-    similarity: float | None = None  # of its text to the one before
+    similarity: float | None = None  # of the new text and the text before
     time_since_modified: float | None = None  # seconds, by an honest Last-Modified
     further: tuple[tuple[int, int], ...] = ()  # (source, ChangeSignals) of every further source
 
 
 class ChangeRow(NamedTuple):
-    """A row of the change feed; `id` as for `ObservationRow` (`Reader.next_change`)."""
+    """A row of the change feed. The process numbers rows from `Reader.next_change` on."""
 
     id: int
     page: int
@@ -66,23 +66,23 @@ class ChangeRow(NamedTuple):
 
 
 class Outgoing(NamedTuple):
-    """A finding for a shard that another process may own; it is left in that shard's inbox."""
+    """A row for the inbox of a shard that another process may own."""
 
     shard: int
     sender: str  # the token of a member
-    number: int  # the sender counts it up, so that a row written twice is kept once
+    number: int  # each sender counts its rows, so that a row written twice is stored once
     kind: str
     data: Mapping[str, Any]  # JSON
     created_at: float
 
     @property
     def name(self) -> tuple[str, int]:
-        """Its key: no other row has it."""
+        """The key of the row, which no other row has."""
         return self.sender, self.number
 
 
 class PageFacts(NamedTuple):
-    """The data by which a page's request is made and its response is judged."""
+    """The data from which a page's request is made, and with which its response is judged."""
 
     page: int
     url: str
@@ -102,7 +102,7 @@ class PageFacts(NamedTuple):
 
 
 class KeptText(NamedTuple):
-    """The text of a page, compressed, and the text before it (None: the one that the store has)."""
+    """The compressed text of a page, and the text before it (None: the text that the store has)."""
 
     seen_at: float
     text: bytes
@@ -110,7 +110,7 @@ class KeptText(NamedTuple):
     before: bytes | None = None
 
     def after(self, earlier: KeptText | None) -> KeptText:
-        """Return this text with `earlier` as the one before it, unless it already has one."""
+        """Return this text with `earlier` as the text before it, unless that is set already."""
         if earlier is None or self.before is not None:
             return self
         return self._replace(before_seen_at=earlier.seen_at, before=earlier.text)
@@ -156,41 +156,41 @@ class Batch:
     Attributes
     ----------
     columns : dict of str to ndarray
-        The stored columns of some pages, as `Planner.columns` gives them: ``page`` (distinct), every name in
-        `models.STATE_COLUMNS` and, optionally, ``log_likelihood``, shape (n, K), uint16, any of
-        `models.READABLE_COLUMNS`, and ``estimator_state``, bytes. Other names are ignored.
+        The stored columns of some pages, as `Planner.columns` returns them: ``page`` (distinct) and every name in
+        `models.STATE_COLUMNS`. Optional are ``log_likelihood``, shape (n, K), uint16, ``estimator_state``, bytes, and
+        all names in `models.READABLE_COLUMNS`. Other names are ignored.
     """
 
-    since: float | None = None  # time of the oldest change in it (`WriteBehind.oldest_unsaved_at`)
-    # Pages to insert. Without a row in `columns` they are inserted as never crawled, with importance 1.
+    since: float | None = None  # time of the oldest change, for `WriteBehind.oldest_unsaved_at`
+    # Pages to insert. A page without a row in `columns` is inserted as never crawled, with importance 1.
     new_pages: dict[int, NewPage] = field(default_factory=dict)
     columns: dict[str, np.ndarray] = field(default_factory=dict)
-    grid: str = ""  # which grid of rates the log-likelihoods belong to
-    estimator: str = ""  # which estimator ``estimator_state`` belongs to
+    grid: str = ""  # the grid of rates of the log-likelihoods
+    estimator: str = ""  # the estimator of ``estimator_state``
     # Any other columns of pages; columns that are not named stay as they are.
     contents: dict[int, Mapping[str, Any]] = field(default_factory=dict)
     traces: dict[int, Mapping[str, bytes]] = field(default_factory=dict)  # per page all of `models.TRACE_COLUMNS`
-    # A page's newest text; the one that was kept until then becomes the one before.
+    # A page's newest text. The text stored before becomes the text before the newest.
     texts: dict[int, KeptText] = field(default_factory=dict)
     masks: dict[str, Mapping[str, Any]] = field(default_factory=dict)  # the noise mask of a template, as data (JSON)
     observations: list[ObservationRow] = field(default_factory=list)
-    # Rows of the feed; they are written together with the fingerprints and states that they report.
+    # Rows of the feed, in the same transaction as the fingerprints and states that they report.
     changes: list[ChangeRow] = field(default_factory=list)
-    # Digest to data (JSON). Add a template with every new page that names it; known templates stay as they are.
+    # Data (JSON) by digest. Add a template with every new page that names it. Known templates are not changed.
     templates: dict[bytes, Mapping[str, Any]] = field(default_factory=dict)
-    # The last announced lastmod (POSIX seconds or None) and how often it was seen to differ.
+    # By page and source: the last announced lastmod (POSIX seconds or None), and how often it was seen to differ.
     announcements: dict[tuple[int, int], tuple[float | None, int]] = field(default_factory=dict)
     # The announcements of a page's sources, if it has several.
     further_sources: dict[tuple[int, int], FurtherRow] = field(default_factory=dict)
-    # Whole rows, by number and by name; they replace the stored ones.
+    # Whole rows, by number or name, which replace the stored rows.
     sources: dict[int, Source] = field(default_factory=dict)
     hosts: dict[str, Host] = field(default_factory=dict)
     # Commands that are done, each with its time and result.
     finished: dict[int, tuple[float, Any]] = field(default_factory=dict)
-    # Observations to change: their visits proved nothing after all, and ended with this outcome.
+    # By observation whose visit proved nothing after all: the outcome that replaces the stored outcome.
     retracted: dict[int, str] = field(default_factory=dict)
     outgoing: list[Outgoing] = field(default_factory=list)  # findings for other shards
-    # Senders and numbers of findings for this shard, whose results are in this batch.
+    # The keys of findings for this shard whose results are in this batch.
     received: list[tuple[str, int]] = field(default_factory=list)
 
     def __len__(self) -> int:

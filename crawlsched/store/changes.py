@@ -1,4 +1,4 @@
-"""The rows of the change feed: read from a position on, kept for a time, and never numbered twice."""
+"""The rows of the change feed, which are read from a position on, and deleted by age."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FAILED = ("gone", "error", "refused", "wrong", "dropped")
 
 
 class DeliveredChange(NamedTuple):
-    """A row of the feed with data of the visit that found it; None if the visit is no longer kept."""
+    """A row of the feed, with data of the visit that found the change; these are None if the visit was deleted."""
 
     id: int
     page: int
@@ -44,14 +44,14 @@ class DeliveredChange(NamedTuple):
 
 
 def keys_of(connection: Connection, name: str) -> list[Key]:
-    """Return a collection's keys in all shards of the database, by shard."""
+    """Return a collection's keys in all shards of the database, in the order of shards."""
     table = models.collections
     rows = connection.execute(select(table.c.shard, table.c.collection).where(table.c.name == name))
     return sorted((shard, collection) for shard, collection in rows)
 
 
 def kept(connection: Connection, key: Key) -> tuple[int, int]:
-    """Return the largest number that was deleted for its age, and the largest ever given out; 0: none."""
+    """Return the largest number that was deleted for its age, and the largest number ever used; 0 if there is none."""
     table, changes = models.collections, models.changes
     wanted = select(table.c.changes_pruned, table.c.changes_given).where(*own(table, key))
     pruned, given = connection.execute(wanted).one()
@@ -98,7 +98,7 @@ def _read(connection: Connection, key: Key, which: Any, order: Any, limit: int) 
 
 
 def _fails_since(connection: Connection, key: Key, page: int, time: float) -> float:
-    """Return the first of the visits in a row without content just before a time; else that time."""
+    """Return when a page began to fail: the first of the visits without content just before a time, or that time."""
     visit = models.observations
     before = (*own(visit, key), visit.c.page == page, visit.c.time < time)
     failed = visit.c.outcome.in_(_FAILED)
@@ -110,14 +110,14 @@ def _fails_since(connection: Connection, key: Key, page: int, time: float) -> fl
 
 
 def before_time(connection: Connection, key: Key, time: float) -> int:
-    """Return the position before the first change since a time; numbers grow with time."""
+    """Return the position before the first change since a time."""
     table = models.changes
     older = select(table.c.id).where(*own(table, key), table.c.time < time).order_by(table.c.id.desc()).limit(1)
     return max(connection.execute(older).scalar() or 0, kept(connection, key)[0])
 
 
 def prune(connection: Connection, key: Key, before: float, limit: int) -> int:
-    """Delete at most `limit` of the oldest changes before a time; a follower that has not read them gets an error."""
+    """Delete at most `limit` of the oldest changes before a time; followers that have not read them get an error."""
     table = models.changes
     oldest = select(table.c.id, table.c.time).where(*own(table, key)).order_by(table.c.id).limit(limit)
     old = [number for number, time in connection.execute(oldest) if time < before]

@@ -1,4 +1,4 @@
-"""Commands: messages in the database by which another process (the command line) steers a running crawl."""
+"""Commands: messages in the database by which the command line steers a running crawl."""
 
 import time
 from typing import Any, NamedTuple
@@ -27,7 +27,7 @@ class Command(NamedTuple):
 
 
 def send(store: Store, name: str, arguments: Any, now: float) -> int:
-    """Leave a command for the process that owns the collection, and give its number."""
+    """Write a command for the process that owns the collection, and return its number."""
     table = models.commands
     while True:
         try:
@@ -46,14 +46,14 @@ def pending(store: Store) -> list[Command]:
 
 
 def finish(store: Store, number: int, result: Any, now: float) -> None:
-    """Write a command's result (`Batch.finished` does it with other changes)."""
+    """Write a command's result; `Batch.finished` writes it with other changes."""
     table = models.commands
     done = update(table).where(*store.own(table), table.c.id == number).values(done_at=now, result=to_json(result))
     store.write(lambda connection: connection.execute(done))
 
 
 def wait_for(store: Store, number: int, timeout: float) -> Command | None:
-    """Wait until a command is done, for at most `timeout` seconds; None if it is not."""
+    """Wait for a command's result for at most `timeout` seconds; None if it is not done then."""
     deadline = time.monotonic() + timeout
     while True:
         found = _found(store, models.commands.c.id == number)
@@ -72,7 +72,7 @@ def _found(store: Store, condition: Any) -> list[Command]:
 
 
 def _read(value: str | None) -> Any:
-    """Read JSON; damaged JSON gives None. Its command then gets a sentence as result, and blocks no others."""
+    """Read JSON; None if it is damaged. Its command then gets an error as result, and does not block others."""
     try:
         return from_json(value)
     except DamagedRow:

@@ -1,4 +1,4 @@
-"""Copying: a database into an empty one of another kind, or an SQLite file to a file while crawls go on."""
+"""Copying: copy a database into an empty database, or an SQLite file to another file while crawls go on."""
 
 import sqlite3
 from collections.abc import Callable, Generator, Iterator
@@ -22,13 +22,13 @@ Shown = Callable[[int, int], None]
 
 
 def copy_all(source_url: str, target_url: str, shown: Shown = lambda done, total: None) -> dict[str, int]:
-    """Copy every table of a database into an empty one, in one transaction; return the number of rows of each.
+    """Copy every table of a database into an empty database, in one transaction; return the number of rows of each.
 
-    No other process can write to either meanwhile. Each row is read back and compared, or the target stays empty.
-    ``shown(done, total)`` counts the rows written and read back.
+    No other process can write to the two databases meanwhile. Each row is read back and compared; after a difference
+    the target stays empty. ``shown(done, total)`` is called with the number of rows written and read back.
     """
     schema.check(source_url)
-    # A copy takes long, so a long wait does not mean that the server hangs.
+    # A copy takes long, so a long wait is no sign of a server that hangs.
     source, target = Database(source_url, answer_within=None), Database(target_url, answer_within=None)
     schema.upgrade(target_url)
     with closing(source), closing(target):
@@ -40,7 +40,7 @@ def copy_all(source_url: str, target_url: str, shown: Shown = lambda done, total
                 _require_empty(writing, target.name)
                 copied = _copy(reading, writing, source.name, target.name, shown)
         if not target.is_sqlite:
-            # Without statistics of its tables the server reads far too much to find one page.
+            # Without statistics of its tables, PostgreSQL would read far too much to find one page.
             with target.explained("written"), target.writing() as writing:
                 writing.execute(text("ANALYZE"))
         return copied
@@ -84,7 +84,7 @@ def _copy(reading: Connection, writing: Connection, source: str, target: str, sh
 
 
 def _rows(connection: Connection, table: Table) -> Generator[tuple[Any, ...], None, None]:
-    """Yield the rows in the order of the primary key, which is the same on both kinds of database."""
+    """Yield the rows in the order of the primary key, which both kinds of database share."""
     is_sqlite = connection.dialect.name == "sqlite"
     order = [
         column if is_sqlite or not isinstance(column.type, Text) else collate(column, "C")
@@ -96,7 +96,7 @@ def _rows(connection: Connection, table: Table) -> Generator[tuple[Any, ...], No
 
 
 def _lock(connection: Connection) -> None:
-    """Keep others from writing until the end of the transaction; SQLite does so by itself."""
+    """Keep others from writing until the end of the transaction. SQLite does this by itself."""
     if connection.dialect.name == "postgresql":
         names = ", ".join(f'"{table.name}"' for table in metadata.sorted_tables)
         connection.execute(text(f"LOCK TABLE {names} IN SHARE ROW EXCLUSIVE MODE"))
@@ -116,10 +116,10 @@ def _key_of(table: Table, row: tuple[Any, ...]) -> str:
 
 
 def copy_file(source: Database, file: Path, shown: Shown = lambda done, total: None) -> None:
-    """Copy a database to a file, which it replaces.
+    """Copy an SQLite database to a file, which is replaced.
 
-    The copy lacks changes that are written meanwhile, and no writer waits. ``shown(done, total)`` counts pages of the
-    file.
+    The copy lacks changes that are written meanwhile; other processes can go on writing. ``shown(done, total)`` is
+    called with numbers of copied pages of the file.
     """
     if not source.is_sqlite:
         raise StoreError(f"The database {source.name!r} is PostgreSQL's; pg_dump copies it, pg_restore puts it back.")
@@ -129,7 +129,7 @@ def copy_file(source: Database, file: Path, shown: Shown = lambda done, total: N
         closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None)) as reading,
         closing(sqlite3.connect(file, timeout=source.busy_timeout)) as writing,
     ):
-        # The copy is one transaction: otherwise it would begin anew after each write of the crawl.
+        # The copy is one transaction, since otherwise SQLite would begin it anew after each write of a crawl.
         reading.execute("BEGIN")
         reading.execute("SELECT count(*) FROM sqlite_master").fetchone()
         reading.backup(writing, pages=ROWS_AT_ONCE, progress=lambda _, left, total: shown(total - left, total))
@@ -137,7 +137,7 @@ def copy_file(source: Database, file: Path, shown: Shown = lambda done, total: N
 
 
 def require_sound(file: Path) -> str:
-    """Return a database file's revision, or raise StoreError if it is not ours and whole."""
+    """Return a database file's revision, or raise StoreError if the file is damaged, or not one of crawlsched."""
     url = f"sqlite:///{file.absolute()}"
     revision = schema.current(url)
     if revision is None:

@@ -1,7 +1,7 @@
-"""The database: an engine made from one URL, whose failures become one sentence each.
+"""The database: an engine made from a URL. Each failure becomes a `StoreError` of one sentence.
 
-SQLite is the default, in WAL mode; psycopg 3 connects to PostgreSQL. For both, `Database` has the same two kinds of
-transaction, a reading one and a writing one.
+SQLite is the default, in WAL mode; psycopg 3 connects to PostgreSQL. For both, `Database` has a reading and a
+writing transaction.
 """
 
 import os
@@ -23,28 +23,28 @@ __all__ = ["Database", "database_url", "is_row_error", "reason"]
 
 
 def patient_connection(within: Callable[[], float | None]) -> Any:
-    """Return a class of psycopg's connections that give up a server after `within()` silent seconds; None: never."""
+    """Return a psycopg connection class that gives up after a silence of `within()` seconds (None: never)."""
     import psycopg
     from psycopg.waiting import Ready
 
     class PatientConnection(psycopg.Connection[Any]):
         def cursor(self, *name: Any, **options: Any) -> Any:
-            """Open a cursor; rows of a cursor on the server come in binary form, not as text."""
+            """Open a cursor; the rows of a named cursor are sent in binary form, not as text."""
             return super().cursor(*name, **{"binary": bool(name), **options})
 
         def wait(self, gen: Generator[Any, Any, Any], *arguments: Any, **options: Any) -> Any:
-            """Drive the driver's generator as its own `wait` does, with an end."""
+            """Run the driver's generator as psycopg's `wait` does, but with a limit of time."""
             try:
                 wanted = next(gen)
                 with DefaultSelector() as selector:
                     while True:
                         selector.register(self.fileno(), wanted)
                         silent_since = time.monotonic()
-                        # At the end of the crawl the limit becomes shorter, even while a thread waits here.
+                        # The limit is read again and again, since it becomes shorter when the crawl ends.
                         while not (found := selector.select(timeout=0.5)):
                             longest = within()
                             if longest is not None and time.monotonic() - silent_since > longest:
-                                # No thread waits any more for a late answer of the server.
+                                # The connection is closed, since an answer that comes later would be read as another's.
                                 self.pgconn.finish()
                                 raise psycopg.OperationalError(f"the server did not answer within {longest:g} s")
                         selector.unregister(self.fileno())
@@ -102,7 +102,7 @@ def reason(error: BaseException) -> str:
     return said if words is None else f"{words} ({said})"
 
 
-# Our words for the messages of drivers.
+# Our words for drivers' messages, each with the texts by which a message is recognised.
 _WORDS = {
     "the disk is full": ("database or disk is full", "no space left"),
     "the disk quota is used up": ("disk quota",),
@@ -123,10 +123,9 @@ _WORDS = {
 class Database:
     """An engine with a reading and a writing transaction; it connects when it is first used.
 
-    ``?pgbouncer=true`` behind a PostgreSQL URL means that a pool may give each transaction another session: then no
-    state is left in a session. `busy_timeout` is the wait for another process's lock on an SQLite file.
-    `answer_within` is the wait for a silent PostgreSQL server, or for a lock there; None: it has no limit, for long
-    work.
+    With ``?pgbouncer=true`` at the end of a PostgreSQL URL, no state is left in a session, since a pool may give each
+    transaction another session. `busy_timeout` is the longest wait, in seconds, for another process's lock on an SQLite
+    file. `answer_within` is the longest wait for a silent PostgreSQL server, or for a lock there; None: no limit.
     """
 
     def __init__(
@@ -163,39 +162,39 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Open a transaction that reads; its failures are a `StoreError`."""
+        """Open a reading transaction; each failure is a `StoreError`."""
         with self.explained("read"), self.engine.connect() as connection, connection.begin():
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """Open a transaction that writes and commits at the end; failures are the driver's own."""
+        """Open a writing transaction, which commits at the end; failures are the driver's errors."""
         with self.engine.connect() as connection:
-            # On SQLite the lock is taken at once: a transaction that begins by reading cannot wait for it later.
+            # On SQLite the write lock is taken first, since a transaction that has begun to read cannot wait for it.
             connection = connection.execution_options(crawlsched_writes=True)
             with connection.begin():
                 yield connection
 
     @contextmanager
     def at_once(self) -> Iterator[Connection]:
-        """Open a connection on which PostgreSQL commits each statement by itself; failures are the driver's own.
+        """Open a connection on which PostgreSQL commits each statement by itself; failures are the driver's errors.
 
-        A process that is stopped between a statement and its commit would keep rows locked that all processes need.
+        Otherwise a process that is stopped before its commit would keep rows locked that all processes need.
         """
         with self.engine.connect() as connection:
             yield connection.execution_options(isolation_level="AUTOCOMMIT")
 
     @contextmanager
     def explained(self, what: str) -> Iterator[None]:
-        """Turn the driver's failures into a `StoreError` of one sentence, except those of a row to write."""
+        """Turn the driver's errors into a `StoreError` of one sentence, except errors for which a row is the cause."""
         try:
             yield
-        # The last one comes from a damaged schema.
+        # A damaged schema raises UnicodeDecodeError.
         except (DBAPIError, sqlite3.Error, OSError, UnicodeDecodeError) as error:
             if what == "written" and is_row_error(error) and not isinstance(error, UnicodeDecodeError):
                 raise
             why = without_secrets(reason(error), *self._secrets())
-            # The driver's own message may repeat values of the row, so it is left out.
+            # The driver's message may repeat values of the row, so it is left out.
             remedy = next((remedy for words, remedy in _REMEDIES.items() if words in why), _REMEDY)
             cause = error if self.is_sqlite else None
             raise StoreError(f"The database {self.name!r} cannot be {what}: {why}; {remedy}") from cause
@@ -206,13 +205,13 @@ class Database:
             ) from error
 
     def clock(self, connection: Connection) -> float:
-        """Return the time in POSIX seconds by the clock of the database, the same for all processes that share it."""
+        """Return the time in POSIX seconds by the database's clock, which all its processes share."""
         of_sqlite = "SELECT (julianday('now') - 2440587.5) * 86400.0"
         of_postgresql = "SELECT extract(epoch FROM clock_timestamp())"
         return float(connection.exec_driver_sql(of_sqlite if self.is_sqlite else of_postgresql).scalar_one())
 
     def check_identity(self) -> None:
-        """Check that an SQLite file is still the one that was opened first, or raise `DatabaseReplaced`."""
+        """Raise `DatabaseReplaced` if an SQLite file is not the file that was opened first."""
         if not self.is_sqlite:
             return
         try:
@@ -221,7 +220,7 @@ class Database:
         except FileNotFoundError:
             identity = None
         except OSError:
-            return  # a disk that cannot be read now
+            return  # the disk cannot be read now
         if self._identity is None:
             self._identity = identity
         if identity is None or identity != self._identity:
@@ -235,7 +234,7 @@ class Database:
         """Close every connection. SQLite moves its WAL into the file, so that a copy of the file is complete."""
         if self.is_sqlite and not self.read_only and self.engine.pool.checkedin():  # type: ignore[attr-defined]
             with suppress(DBAPIError, sqlite3.Error), closing(self.engine.raw_connection()) as connection:
-                # Readers delay this for a second at most; then the process that closes last does the rest.
+                # Wait for readers for a second at most. The last process to close the file moves the rest of the WAL.
                 connection.cursor().execute("PRAGMA busy_timeout=1000")
                 connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
         self.engine.dispose()
@@ -253,17 +252,17 @@ class Database:
         return engine
 
     def _make_private(self, dialect: Any, record: object, arguments: Any, options: Any) -> None:
-        """Make a missing file that only the owner can read: it may hold cookies and passwords."""
-        if self._identity is not None:  # it is in use: make no other one in its place
+        """Make a missing file, readable by its owner only, since it may hold cookies and passwords."""
+        if self._identity is not None:  # the file is in use: do not make another in its place
             self.check_identity()
         path = Path(str(self.url.database))
         with suppress(OSError):  # the driver's error will give the reason
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
     def _configure_sqlite(self, connection: Any, record: object) -> None:
-        # The driver's own way of beginning transactions cannot take the write lock first; `_begin_sqlite` does it.
+        # `_begin_sqlite` begins transactions, since the driver cannot take the write lock first.
         connection.isolation_level = None
-        # An invalid text costs its row, and not the whole result.
+        # So an invalid text makes only its row unreadable, not the whole result.
         connection.text_factory = _text
         cursor = connection.cursor()
         if not self.read_only:
@@ -277,11 +276,11 @@ class Database:
     def _postgresql_engine(self) -> Engine:
         # The server ends statements that wait or work for too long. The kernel ends connections that are not
         # acknowledged. If neither does (a stopped server holds its connections open), the connection itself gives up
-        # (`patience`).
+        # (`patient_connection`).
         limits: dict[str, Any] = {}
         if self.answer_within is not None:
             milliseconds = int(1000 * self.answer_within)
-            # Waiting for a lock ends a little sooner, so that the error names the lock.
+            # The limit for locks is a little shorter, so that the error names the lock.
             limits = {"lock_timeout": milliseconds * 9 // 10, "statement_timeout": milliseconds}
         options: dict[str, Any] = {
             "connect_timeout": 10,
@@ -292,12 +291,12 @@ class Database:
             "keepalives_count": 2,
         }
         if self.is_pooled:
-            options["prepare_threshold"] = None  # a pool would look for a prepared statement in another session
+            options["prepare_threshold"] = None  # behind a pool, the prepared statement may be in another session
             limits |= {"transaction_read_only": "on"} if self.read_only else {}
         else:
             limits |= {"default_transaction_read_only": "on"} if self.read_only else {}
             options["options"] = " ".join(f"-c {name}={value}" for name, value in limits.items())
-        # paramstyle: rows reach the driver as plain tuples. pre_ping: connections work again after the server restarts.
+        # paramstyle: rows are passed to the driver as plain tuples. pre_ping: a restarted server is connected to again.
         with self.explained("opened"):
             engine = create_engine(self.url, paramstyle="format", pool_pre_ping=True, connect_args=options)
         event.listen(engine, "do_connect", self._connect_patiently)
@@ -313,7 +312,7 @@ class Database:
 
 
 def _text(value: bytes) -> str | bytes:
-    """Return a text of SQLite's, or the bytes of an invalid one, which no column accepts as text."""
+    """Return a text of SQLite's; an invalid text stays bytes, which no column accepts as text."""
     try:
         return value.decode()
     except UnicodeDecodeError:
@@ -326,12 +325,12 @@ def _begin_sqlite(connection: Connection) -> None:
 
 
 def _limit(connection: Connection, limits: str) -> None:
-    """Set limits for one transaction, but not for a statement that commits at once."""
+    """Set limits for one transaction. A statement that commits by itself gets none."""
     if connection.get_execution_options().get("isolation_level") != "AUTOCOMMIT":
         connection.exec_driver_sql(limits)
 
 
-# The remedy for each of our reasons.
+# What to do, by words of our reasons.
 _REMEDIES = {
     "locked": "end the process that holds it, or wait for it.",
     "disk is full": "make room and start again.",
@@ -343,7 +342,7 @@ _REMEDY = "check the URL, and that the database can be reached by this user."
 
 
 def is_row_error(error: BaseException) -> bool:
-    """Whether a failure comes from a row, which would then fail each time."""
+    """Whether a row is the cause of a failure, so that trying again is useless."""
     if isinstance(error, (IntegrityError, DataError, OverflowError, UnicodeError, TypeError, ValueError)):
         return True
     if isinstance(error, StatementError) and not isinstance(error, DBAPIError):  # SQLAlchemy itself refused a value

@@ -1,4 +1,4 @@
-"""Forgetting: deleting pages for good, tombstones that keep them away, and deleting rows by age; in slices."""
+"""Forgetting: delete pages for good, leave tombstones so that they do not return, and delete rows by age."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ __all__ = ["FORGET_KINDS", "Forgetting", "Tombstone", "Tombstones", "host_of", "
 
 Key = tuple[int, int]
 _SLICE = 1000
-# Kinds of tombstones: one URL, every URL of a pattern, every URL of a host.
+# The kinds of tombstones are for one URL, every URL of a pattern, and every URL of a host.
 _KINDS = ("url", "pattern", "host")
-#: The kinds of `forget`: those of tombstones, or everything.
+#: What `forget` can delete: pages by the kinds of tombstones, or the whole collection.
 FORGET_KINDS = (*_KINDS, "collection")
-# These parts of a forgotten collection stay: its name, its lease, its commands, and who shares it.
+# Tables whose rows stay when a collection is forgotten.
 _KEPT = frozenset(("collections", "leases", "commands", "followers", "budgets", "members", "inbox"))
 
 
@@ -42,7 +42,7 @@ def host_of(url: str) -> str:
 
 
 def pattern(text: str) -> re.Pattern[str]:
-    """Make a pattern over whole URLs, in which ``*`` stands for anything and any other character for itself.
+    """Make a pattern for whole URLs, in which ``*`` matches any text, and other characters match themselves.
 
     >>> found = pattern("https://example.com/old/*?id=*")
     >>> bool(found.fullmatch("https://example.com/old/a?id=1")), bool(found.fullmatch("https://example.com/old/a"))
@@ -51,13 +51,13 @@ def pattern(text: str) -> re.Pattern[str]:
     first, *others = (re.escape(part) for part in text.split("*"))
     if not others:
         return re.compile(first)
-    # The first place that fits is as good as any other, so matching is linear for any URL.
+    # Each part is matched at the first place that fits, without trying later places, so matching takes linear time.
     between = "".join(f"(?>.*?{part})" for part in others[:-1])
     return re.compile(f"{first}{between}.*{others[-1]}", re.DOTALL)
 
 
 class Tombstone(NamedTuple):
-    """What was forgotten: its kind (URL, pattern or host), which one, and when, in POSIX seconds."""
+    """A URL, pattern or host that was forgotten, and the time in POSIX seconds."""
 
     kind: str
     value: str
@@ -65,7 +65,7 @@ class Tombstone(NamedTuple):
 
 
 class Tombstones:
-    """Find quickly which URLs were forgotten.
+    """The tombstones of a collection, by which forgotten URLs are found.
 
     Examples
     --------
@@ -83,7 +83,7 @@ class Tombstones:
             self.add(*stone)
 
     def add(self, kind: str, value: str, created_at: float) -> None:
-        """Add one."""
+        """Add a tombstone."""
         if kind not in _KINDS:
             raise ValueError(f"kind is {kind!r}; it has to be one of {', '.join(_KINDS)}.")
         stone = Tombstone(kind, value, created_at)
@@ -93,7 +93,7 @@ class Tombstones:
             self._patterns = {**self._patterns, stone: pattern(value)}
 
     def take(self, kind: str, value: str) -> bool:
-        """Take one away; say whether it was there."""
+        """Remove a tombstone; return whether it existed."""
         found = self._stones.pop((kind, value), None)
         self._patterns = {stone: compiled for stone, compiled in self._patterns.items() if stone != found}
         return found is not None
@@ -106,7 +106,7 @@ class Tombstones:
         return [self.covering(url) is not None for url in urls]
 
     def covering(self, url: str) -> Tombstone | None:
-        """Return the tombstone of a URL; None: it was not forgotten."""
+        """Return the tombstone of a URL; None if the URL was not forgotten."""
         if not self._stones:
             return None
         found = self._stones.get(("url", url)) or self._stones.get(("host", host_of(url)))
@@ -116,13 +116,13 @@ class Tombstones:
 class Forgetting:
     """Delete pages of a collection for good, and rows that are too old or unused.
 
-    The store leaves out rows of forgotten `pages` that it still gets.
+    The store does not write rows of forgotten `pages`.
     """
 
     def __init__(self, store: Access, tombstones: Tombstones) -> None:
         self.pages: set[int] = set()
         self._store, self._tombstones = store, tombstones
-        # Request templates that were written during a search for unused ones; None: there is no search.
+        # Request templates that were written during a search for unused templates; None: there is no search.
         self._templates: set[bytes] | None = None
 
     def matching(self, kind: str, value: str) -> np.ndarray:
@@ -148,7 +148,7 @@ class Forgetting:
         """Delete pages with all their data, leave a tombstone, and return the pages' numbers.
 
         `kind` is "url", "pattern" (of whole URLs, with ``*`` for anything), "host" or "collection", which leaves no
-        tombstone. In a running crawl drain the write-behind first, and take the pages out of the planner afterwards.
+        tombstone. In a running crawl, drain the write-behind before, and take the pages out of the planner afterwards.
         """
         store = self._store
         if kind == "collection" and value != store.name:
@@ -162,36 +162,39 @@ class Forgetting:
         self.delete(pages)
         if kind == "collection":
             store.write(partial(_delete_collection, key=store.key))
-        else:  # they may hold cookies and headers
+        else:  # unused request templates may hold cookies and headers
             store.write(partial(_delete_templates, key=store.key, digests=_unused_templates(store.key)))
         return pages
 
     def delete(self, pages: np.ndarray) -> None:
-        """Delete pages with all their data; they may come back."""
+        """Delete pages with all their data, without a tombstone."""
         self.pages.update(pages.tolist())
         for part in np.array_split(pages, 1 + pages.size // _SLICE):
             self._store.write_slice(partial(_delete_pages, key=self._store.key, pages=part))
 
     def take_back(self, kind: str, value: str) -> bool:
-        """Delete a tombstone, so that its pages may be found again; return whether there was one."""
+        """Delete a tombstone, so that its pages can be found again; return whether it existed."""
         value, stone = value.lower() if kind == "host" else value, models.tombstones
         gone = delete(stone).where(*self._store.own(stone), stone.c.kind == kind, stone.c.digest == digest(value))
         self._store.write(lambda connection: connection.execute(gone))
         return self._tombstones.take(kind, value)
 
     def prune(self, before: float, limit: int = 10_000) -> int:
-        """Delete at most `limit` observations and done commands older than a time; repeat while it gives `limit`."""
+        """Delete observations, changes and done commands before a time, at most `limit` of each.
+
+        Return the largest of the three numbers of rows; if it is `limit`, there may be more rows.
+        """
         return self._store.write_slice(partial(_prune, key=self._store.key, before=before, limit=limit))
 
     def note_templates(self, digests: Iterable[bytes]) -> None:
-        """Note which request templates are about to be written; the caller has the store's turn."""
+        """Note which request templates are about to be written; the caller must have the store's `turn`."""
         if self._templates is not None:
             self._templates.update(digests)
 
     def prune_templates(self, limit: int = 10_000) -> int:
-        """Delete at most `limit` request templates that no page names any more; return how many.
+        """Delete at most `limit` request templates that no page uses any more; return their number.
 
-        Only the process that owns the collection may do this: it alone knows which rows it will write next.
+        Only the process that owns the collection may call this, since it alone knows which rows it will write next.
         """
         store = self._store
         with store.turn:
@@ -200,7 +203,7 @@ class Forgetting:
         unused = [name for (name,) in store.rows(_unused_templates(store.key).limit(limit))]
 
         def delete_some(connection: Connection, some: list[bytes]) -> int:
-            # Meanwhile a page may have begun to use one of them.
+            # A template that was written during the search is in use.
             return _delete_templates(connection, store.key, [name for name in some if name not in written])
 
         slices = (unused[start : start + _SLICE] for start in range(0, len(unused), _SLICE))
@@ -210,25 +213,25 @@ class Forgetting:
         return deleted
 
     def rewrite_templates(self, other: Callable[[Mapping[str, Any]], Mapping[str, Any] | None]) -> None:
-        """Write other data into request templates; None: leave one as it is."""
+        """Replace the data of request templates by the results of `other`; None: do not change a template."""
         store, template = self._store, models.request_templates
 
         def rewrite(connection: Connection) -> None:
-            if connection.dialect.name == "sqlite":  # deleted credentials must not stay in the file
+            if connection.dialect.name == "sqlite":  # overwritten credentials must not stay in the file
                 connection.exec_driver_sql("PRAGMA secure_delete=ON")
             rows = connection.execute(select(template.c.digest, template.c.data).where(*store.own(template)))
             for name, text in rows.all():
                 try:
                     data = other(json.loads(text))
                 except (ValueError, TypeError, AttributeError, IndexError, RecursionError):
-                    continue  # damaged; its reader reports that
+                    continue  # damaged, which the template's reader reports
                 if data is not None:
                     put(connection, template, [store.row(digest=name, data=to_json(data))])
 
         store.write(rewrite)
 
     def prune_texts(self, max_bytes: int) -> int:
-        """Delete the oldest texts until the others have at most `max_bytes` bytes; return how many these have."""
+        """Delete the oldest texts until the total is at most `max_bytes` bytes; return the total."""
         store, table = self._store, models.page_texts
         total = func.sum(size_of_texts()).over(order_by=(table.c.seen_at.desc(), table.c.page))
         kept = select(table.c.page, total.label("total")).where(*store.own(table)).subquery()
@@ -240,7 +243,7 @@ class Forgetting:
 
 
 def _delete_pages(connection: Connection, key: Key, pages: np.ndarray) -> None:
-    """Delete pages with all their data; no page gets the number of a deleted one."""
+    """Delete pages with all their data; their numbers are not used again."""
     table, n_changes = models.collections, changes.kept(connection, key)[1]
     given = {"pages_given": next_page(connection, key) - 1, "changes_given": n_changes}
     connection.execute(update(table).where(*own(table, key)).values(given))
@@ -249,7 +252,7 @@ def _delete_pages(connection: Connection, key: Key, pages: np.ndarray) -> None:
 
 
 def _unused_templates(key: Key) -> CompoundSelect[Any]:
-    """Return a query for the request templates that no page names."""
+    """Return a query for the request templates that no page uses."""
     template, page = models.request_templates, models.pages
     used = select(page.c.template).where(*own(page, key), page.c.template.is_not(None))
     return select(template.c.digest).where(*own(template, key)).except_(used)
@@ -261,14 +264,14 @@ def _delete_templates(connection: Connection, key: Key, digests: CompoundSelect[
 
 
 def _delete_collection(connection: Connection, key: Key) -> None:
-    """Delete all rows of a collection but its pages."""
+    """Delete all rows of a collection, except those of pages and of the `_KEPT` tables."""
     for table in models.metadata.sorted_tables:
         if table.name not in _KEPT:
             connection.execute(delete(table).where(*own(table, key)))
 
 
 def _prune(connection: Connection, key: Key, before: float, limit: int) -> int:
-    """Delete at most `limit` of the oldest observations and changes before a time, and commands done before it."""
+    """Delete the oldest rows before a time, at most `limit` of each table; return the largest number."""
     deleted = 0
     for table, at in (
         (models.observations, models.observations.c.time),

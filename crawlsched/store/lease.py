@@ -1,4 +1,4 @@
-"""The lease: one running process owns a collection, renews its lease every few seconds, and notices its loss."""
+"""The lease: the right of one running process to write a collection, which it renews every few seconds."""
 
 import os
 import socket
@@ -40,15 +40,15 @@ Key = tuple[int, int]
 #: Seconds without a heartbeat after which a lease counts as abandoned.
 STALE_AFTER = 30.0
 
-#: The longest time for which the transaction of a stopped or disconnected process can keep others out.
+#: The server ends a transaction that is idle for this time, since its process may be stopped or disconnected.
 NOT_LONG_IDLE = "SET LOCAL idle_in_transaction_session_timeout = '3s'"
 
-# The part of the previous owner's status that is kept even if the new owner ends before its first heartbeat.
+# These fields of the previous owner's status are also in the first status of a new owner.
 _NOTES = ("last_sent_at", "paused_since")
 
 
 class LeaseRow(NamedTuple):
-    """Who owns a collection, or owned it last."""
+    """The present or last owner of a collection or a shard."""
 
     token: str
     host: str
@@ -60,7 +60,7 @@ class LeaseRow(NamedTuple):
     heartbeat_at: float
     released_at: float | None
     status: dict[str, Any]
-    #: For a shard that several processes share: its owner, its epoch, and until when that member's own lease is valid.
+    #: Set for a shard of a shared collection: its owner, its epoch, and the time when that member's lease expires.
     member: str | None = None
     epoch: int = 0
     expires_at: float | None = None
@@ -71,10 +71,10 @@ class LeaseRow(NamedTuple):
         return self.member is not None or self.epoch > 0
 
     def is_held(self, now: float) -> bool:
-        """Whether the owner is still running, as far as can be known.
+        """Whether the owner is probably still running.
 
-        On this machine the state of the process decides, without any clock. If the process is stopped, or on another
-        machine, its last heartbeat decides, by the clock that wrote it.
+        If the owner runs on this machine, the state of its process decides. If its process is stopped, or on another
+        machine, its last heartbeat decides, by the clock that wrote the heartbeat.
         """
         if self.is_shared:
             return self.expires_at is not None and self.expires_at > now
@@ -88,16 +88,16 @@ class LeaseRow(NamedTuple):
 
 
 class Lease:
-    """The right to write a collection, held by this process.
+    """The right of this process to write a collection, or a shard of it.
 
-    Made by `Lease.take`; `Store.take_lease` keeps it, and a store writes only while the lease is still its own. The
-    lease of a shard (`is_shared`) holds until the next claim, and a writer checks its epoch inside its transaction.
+    Made by `Lease.take` for `Store.take_lease`. A store writes only while the lease is still its own. The lease of a
+    shard (`is_shared`) is valid until another process claims the shard; each write checks the epoch in its transaction.
     """
 
     def __init__(
         self, database: Database, key: Key, token: str, notes: dict[str, Any] | None = None, *, is_shared: bool = False
     ) -> None:
-        #: The previous owner's status for the next one: the time of its last request, and whether it pauses.
+        #: From the previous owner's status: the time of its last request, and the start of its pause.
         self.notes = notes or {}
         self._database = database
         self.key = key
@@ -106,10 +106,10 @@ class Lease:
 
     @classmethod
     def take(cls, database: Database, key: Key, name: str, spider: str, now: float | None = None) -> "Lease":
-        """Become the one process that writes a collection, or raise `CollectionInUse`.
+        """Take the lease of a collection for this process, or raise `CollectionInUse`.
 
-        A lease without a heartbeat for `STALE_AFTER` seconds is taken over if its process is elsewhere or stopped.
-        `now` is by default the time by the clock of the database, which all share.
+        A lease without a heartbeat for `STALE_AFTER` seconds is taken over if its process is stopped, or on another
+        machine. `now` is by default the time by the database's clock.
         """
         try:
             with database.explained("written"), database.writing() as connection:
@@ -134,21 +134,21 @@ class Lease:
                     raise CollectionInUse(_in_use(name, row), owner)
                 else:
                     connection.execute(update(models.leases).where(*own(models.leases, key)).values(**mine))
-        except IntegrityError:  # two processes found no row (PostgreSQL), and the other was first
+        except IntegrityError:  # on PostgreSQL, another process has inserted the row first
             return cls.take(database, key, name, spider, now)
         database.check_identity()
         return cls(database, key, mine["token"], kept)
 
     def heartbeat(self, now: float | None, status: dict[str, Any]) -> bool:
-        """Renew the lease, with this `status`; return False if another process took it over.
+        """Renew the lease, and write this `status`; return False if another process took the lease over.
 
-        A replaced file raises `DatabaseReplaced`. After another StoreError the next heartbeat may succeed.
+        A replaced file raises `DatabaseReplaced`. After any other StoreError the next heartbeat may succeed.
         """
         self._database.check_identity()
         return self._change(now, ["heartbeat_at"], status=to_json(status))
 
     def release(self, now: float | None = None) -> None:
-        """Give the collection or the shard back; its last owner stays in the row."""
+        """Give the collection or the shard back; the row still names its last owner."""
         self._change(now, ["heartbeat_at", "released_at"], member=None)
 
     def _change(self, now: float | None, times: Sequence[str], **values: Any) -> bool:
@@ -159,9 +159,9 @@ class Lease:
 
 
 def lost(connection: Connection, stores: Collection["Access"]) -> set[Key]:
-    """Return the shards that another process has taken; ours stay ours until the end of the transaction.
+    """Return the shards that another process has claimed, and lock our others until the end of the transaction.
 
-    If another process has taken the collection of a single process, that is an error.
+    For a collection that is not shared, raise `CollectionInUse` if another process has taken it.
     """
     leases = {store.key: store.lease for store in stores if store.lease is not None}
     if not leases:
@@ -171,8 +171,8 @@ def lost(connection: Connection, stores: Collection["Access"]) -> set[Key]:
     table = models.leases
     wanted = select(table.c.shard, table.c.token).where(table.c.collection.in_({number for _, number in leases}))
     wanted = wanted.where(table.c.shard.in_([shard for shard, _ in leases])).order_by(table.c.shard)
-    # Rows are locked in the same order as by a splitting. The lock lets renewals, heartbeats and other writers pass,
-    # but no process that claims the row.
+    # `splitting` locks the rows in the same order. The lock does not stop renewals, heartbeats and other writers, but
+    # stops processes that claim the row.
     rows = connection.execute(wanted.with_for_update(read=True, key_share=True))
     tokens = {row.shard: row.token for row in rows}
     taken = {key for key, lease in leases.items() if tokens.get(key[0]) != lease.token}
@@ -183,7 +183,7 @@ def lost(connection: Connection, stores: Collection["Access"]) -> set[Key]:
 
 
 def shards_of(connection: Connection, collection: int) -> int | None:
-    """Return how many shards a collection has; None: it is not shared."""
+    """Return how many shards a collection has; None if it is not shared."""
     table = models.budgets
     found: int | None = connection.execute(
         select(table.c.n_shards).where(table.c.shard == -1, table.c.collection == collection)
@@ -192,7 +192,7 @@ def shards_of(connection: Connection, collection: int) -> int | None:
 
 
 def lease_row(connection: Connection, key: Key, *, lock: bool = False) -> LeaseRow | None:
-    """Read who owns a collection, or one of its shards."""
+    """Read the lease of a collection, or of one of its shards."""
     table, members = models.leases, models.members
     wanted = [table.c[name] for name in LeaseRow._fields[:-1]]
     expires_at = (
@@ -206,7 +206,7 @@ def lease_row(connection: Connection, key: Key, *, lock: bool = False) -> LeaseR
 
 
 def require_idle(database: Database, connection: Connection, name: str | None = None) -> None:
-    """Raise `CollectionInUse` while a process crawls any collection of a database, or the one of this name."""
+    """Raise `CollectionInUse` while a process crawls any collection of a database, or the collection of this name."""
     table = models.collections
     only = [] if name is None else [table.c.name == name]
     wanted = select(table.c.shard, table.c.collection, table.c.name).where(*only)
@@ -222,18 +222,18 @@ def require_idle(database: Database, connection: Connection, name: str | None = 
 
 @cache
 def machine() -> str:
-    """Name the set of processes that this one can see: the host, its boot, and the namespace of pids."""
+    """Return a name of the machine: the host, its boot, and the namespace of process ids."""
     parts = [socket.gethostname()]
-    with suppress(OSError):  # no Linux
+    with suppress(OSError):  # not Linux
         parts.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip())
         parts.append(os.readlink("/proc/self/ns/pid"))
     return " ".join(parts)
 
 
 def process_start(pid: int) -> str | None:
-    """Return when a process of this machine started, in the kernel's ticks; None: there is none with that pid.
+    """Return when a process of this machine started, in the kernel's ticks; None if no process has that pid.
 
-    A later process may get the same pid, but starts at another time. If the kernel does not tell, the result is "".
+    A later process may get the same pid, but starts at another time. The result is "" if the kernel hides the time.
     """
     try:
         os.kill(pid, 0)
@@ -248,18 +248,18 @@ def process_start(pid: int) -> str | None:
 
 
 def _stat(pid: int) -> list[str]:
-    """Return the kernel's fields of a process, beginning with its state; an empty result if there are none."""
+    """Return the fields of ``/proc/PID/stat`` from the process's state on; empty if they cannot be read."""
     try:
-        # The name of the program, in brackets, may itself hold spaces and brackets.
+        # The program's name comes before these fields, in brackets, and may hold spaces and brackets.
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
         return []
 
 
 def process_has_ended(on: str, pid: int, started: str) -> bool:
-    """Whether a process has certainly ended, which only its own machine (`machine`) can know."""
+    """Whether a process has certainly ended; only on its own `machine` can this be true."""
     now = process_start(pid) if on == machine() else started
-    # If the kernel does not tell when it started, or hides it, any process with the pid counts as this one.
+    # If the kernel hides when a process started, any process with the pid counts as this process.
     return now is None or ("" not in (now, started) and now != started)
 
 
@@ -269,7 +269,7 @@ def is_stopped(pid: int) -> bool:
 
 
 def me(spider: str) -> dict[str, Any]:
-    """Describe this process, for rows that it owns."""
+    """Return the columns that describe this process in a row of `leases` or `members`."""
     return {
         "host": socket.gethostname(),
         "machine": machine(),
@@ -294,8 +294,8 @@ def _in_use(name: str, row: LeaseRow) -> str:
 class Access(Part):
     """Access to a collection, or to one shard of it.
 
-    If there is a `lease`, rows are written only while it is this process's. Two threads of one process take
-    turns to write (`turn`), instead of waiting for each other's locks in the database.
+    If `lease` is set, rows are written only while this process still has the lease. Threads of one process take turns
+    to write (`turn`), instead of waiting for each other's locks in the database.
     """
 
     def __init__(self, database: Database, name: str, key: tuple[int, int]) -> None:
@@ -309,14 +309,14 @@ class Access(Part):
         return {"shard": self.key[0], "collection": self.key[1], **values}
 
     def write(self, change: Callable[[Connection], T]) -> T:
-        """Write, if this process still holds the lease; the error of a refused row is passed on unchanged."""
+        """Write, if this process still has the lease; a refused row raises the driver's error."""
         with self.turn, self.database.explained("written"), self.database.writing() as connection:
             if lost(connection, [self]):
                 raise self.taken_over()
             return change(connection)
 
     def taken_over(self) -> CollectionInUse:
-        """Return the error for a process whose collection another one has taken over."""
+        """Return the error for a process whose collection another process has taken over."""
         shard = f"shard {self.key[0]} of the " if self.lease is not None and self.lease.is_shared else ""
         return CollectionInUse(
             f"The {shard}collection {self.name!r} was taken over by another process, and nothing more is written by "
@@ -324,7 +324,7 @@ class Access(Part):
         )
 
     def write_slice(self, change: Callable[[Connection], T]) -> T:
-        """Write one slice of many, then rest as long as it took: other writers need a turn."""
+        """Write one slice of many, then rest as long as the slice took, so that other writers get a turn."""
         began = time.monotonic()
         result = self.write(change)
         time.sleep(min(1.0, time.monotonic() - began))

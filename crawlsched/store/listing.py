@@ -1,4 +1,4 @@
-"""Listing: rows of a collection by conditions and in an order."""
+"""Listing: read rows of a collection by conditions and in an order."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -15,11 +15,11 @@ from crawlsched.store.rows import ROWS_AT_ONCE, same
 
 __all__ = ["OPERATORS", "TABLES", "Condition", "Kind", "listed"]
 
-# A shard, or None for all of them, and the number of the collection.
+# A shard (None: all shards) and the number of the collection.
 Key = tuple[int | None, int]
 
 _COMPARISONS = {"=": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
-#: The operators of conditions; ``~`` is a pattern in which ``*`` stands for anything.
+#: The operators of conditions; ``~`` compares with a pattern, in which ``*`` matches any text.
 OPERATORS = (*_COMPARISONS, "~", "!~")
 
 
@@ -31,14 +31,14 @@ class Kind(NamedTuple):
 
 
 class Condition(NamedTuple):
-    """A condition on a row, such as ``crawled_at < 1700000000.0``; a value of None stands for no value."""
+    """A condition on a row, such as ``crawled_at < 1700000000.0``; None stands for an empty value."""
 
     name: str
     operator: str
     value: float | str | None
 
 
-# Columns that are neither number nor text.
+# The kinds of columns that are neither numbers nor texts.
 _OTHERS = {
     **dict.fromkeys(("first_seen", "crawled_at", "changed_at", "not_before", "time", "lastmod"), "time"),
     **dict.fromkeys(("polled_at", "next_poll_at", "rest_until", "robots_seen_at"), "time"),
@@ -91,9 +91,9 @@ def listed(
     order: tuple[str, bool] | None = None,
     limit: int | None = None,
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield rows that fulfil all conditions, one after the other; a shard of None in `key` stands for all shards.
+    """Yield the rows that fulfil all conditions.
 
-    `order` is a column and whether the largest comes first; rows without a value come last.
+    `order` is a column, and whether the largest value comes first; rows without a value come last.
     """
     kinds = TABLES[table]
     patterns = [c for c in conditions if c.operator in ("~", "!~")]
@@ -128,8 +128,7 @@ def listed(
 def _clause(column: ColumnElement[Any], condition: Condition) -> ColumnElement[bool]:
     _, operator, value = condition
     if operator in ("~", "!~"):
-        # LIKE narrows the rows down. It distinguishes upper and lower case in some databases only, so case is checked
-        # afterwards.
+        # LIKE finds candidates. SQLite's LIKE ignores case, so case is checked afterwards.
         parts = [re.sub(r"([%_\\])", r"\\\1", part) for part in str(value).split("*")]
         like = column.like("%".join(parts), escape="\\")
         return like if operator == "~" else column.is_not(None)

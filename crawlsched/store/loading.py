@@ -1,4 +1,4 @@
-"""Loading: the whole collection as arrays, block by block, without an object per page."""
+"""Loading: read the whole collection as arrays, block by block, without an object for each page."""
 
 import logging
 import math
@@ -21,11 +21,11 @@ logger = logging.getLogger("crawlsched.store")
 
 Arrays = dict[str, np.ndarray]
 
-#: Rows per call of the driver: so few that they are freed before the garbage collector searches them for cycles.
+#: The driver fetches this number of rows at a time. So few rows are freed before the garbage collector searches them.
 _FETCH = 500
 _NUMBERS = (*models.LOADED_COLUMNS, "depth", "part")
 
-# Columns that are no floats, and not in `Pages`.
+# The types of columns that are not floats.
 _TYPES: dict[str, str] = {**Pages.types, "page": "i8", "depth": "i4"}
 _LARGEST_TIME = 1e12
 _STATE = "estimator_state"
@@ -35,26 +35,26 @@ def page_blocks(
     connection: Connection, wanted: Select[Any], block: int, host_number: Callable[[str], int] | None, n_rates: int
 ) -> Iterator[Arrays]:
     """Yield the pages that are `wanted` in blocks, as `Store.load` does; unreadable pages are left out."""
-    # Hosts are names unless the caller numbers them.
+    # Without `host_number`, hosts are names.
     number = cache(lambda host: (host_number or str)(host if isinstance(host, str) else host.decode()))
     with connection.execution_options(stream_results=True).execute(wanted) as result:
         names, size = list(result.keys()), min(block, _FETCH)
-        # In parts of some hundred rows, which stay in the processor's cache while they become arrays.
+        # Rows are made into arrays in parts of some hundred, which stay in the processor's cache.
         parts = (_part(rows, names, lambda columns: _arrays(columns, number, n_rates)) for rows in _rows(result, size))
         while some := list(islice(parts, block // size)):
             yield _joined(some)
 
 
 def _rows(result: CursorResult[Any], size: int) -> Iterator[Sequence[Any]]:
-    """Yield rows as the driver does: making them objects of SQLAlchemy would take a fifth of the time."""
-    rows, cursor = result.fetchmany(1), result.cursor  # SQLAlchemy has fetched one by itself
+    """Yield the driver's own rows, since making SQLAlchemy's rows of them would take a fifth of the time."""
+    rows, cursor = result.fetchmany(1), result.cursor  # SQLAlchemy has fetched the first row already
     while rows and cursor is not None:
         yield rows
         rows = cursor.fetchmany(size)
 
 
 def _part(rows: Sequence[Any], names: list[str], arrays: Callable[[dict[str, Any]], Arrays]) -> Arrays:
-    """Make rows into arrays; damaged ones are left out, with a line in the log for each."""
+    """Make rows into arrays; each damaged row is left out and logged."""
     try:
         return arrays(dict(zip(names, zip(*rows, strict=True), strict=True)))
     except (TypeError, ValueError, OverflowError, AttributeError, struct.error) as error:
@@ -73,9 +73,9 @@ def _joined(parts: Sequence[Arrays]) -> Arrays:
 def wanted_pages(
     key: tuple[int, int], grid: str, n_rates: int, fingerprinter: str | None, estimator: str, is_sqlite: bool
 ) -> Select[Any]:
-    """Return a query for all pages in order, with rows of one grid and estimator, and marks of foreign fingerprints."""
+    """Return a query for all pages in order, with likelihoods of one grid and states of one estimator only."""
     table = models.pages
-    # SQLite decodes texts one by one. So hosts are read as bytes, and each is decoded once.
+    # Hosts are read as bytes, so that each distinct host is decoded only once.
     text = case((func.typeof(table.c.host) == "text", cast(table.c.host, LargeBinary))).label("host")
     host = text if is_sqlite else table.c.host
     is_usable = and_(table.c.grid == grid, func.length(table.c.log_likelihood) == 2 * n_rates)
@@ -97,7 +97,7 @@ def _arrays(columns: dict[str, Any], host_number: Callable[[str], Any], n_rates:
     n = len(columns["page"])
     arrays = {name: _column(columns[name], np.dtype(_TYPES.get(name, "f8"))) for name in ("page", *_NUMBERS)}
     crawled_at = arrays["crawled_at"]
-    arrays["crawled_at"] = np.where(np.isnan(crawled_at), -np.inf, crawled_at)  # never
+    arrays["crawled_at"] = np.where(np.isnan(crawled_at), -np.inf, crawled_at)  # -inf: never crawled
     hosts = list(map(host_number, columns["host"]))
     arrays["host"] = np.array(hosts, object if hosts and isinstance(hosts[0], str) else np.int32)
     fingerprints = np.frombuffer(b"".join(columns["request_fingerprint"]), dtype=np.uint8)
@@ -115,21 +115,21 @@ def _arrays(columns: dict[str, Any], host_number: Callable[[str], Any], n_rates:
 
 
 def _column(values: Sequence[Any], of: np.dtype[Any]) -> np.ndarray:
-    """Make an array of numbers, three times as fast as numpy alone does; None is nan."""
+    """Make an array of numbers, in a third of the time that numpy alone takes; None becomes nan."""
     if of.kind == "f" and None in values:
         values = [math.nan if value is None else value for value in values]
     return np.frombuffer(struct.pack(f"{len(values)}{of.char}", *values), of)
 
 
 def sound_pages(block: Arrays) -> Arrays:
-    """Return a block of pages without damaged ones; each of these costs a line in the log."""
+    """Return a block of pages without the damaged pages, which are logged."""
     page, importance = block["page"], block["importance"]
     sound = (page >= 0) & (block["state"] > FREE) & (block["state"] < len(STATE_NAMES))
     sound &= np.isfinite(importance) & (importance >= 0.0)
     for name in ("true_signals", "false_signals"):
         sound &= np.isfinite(block[name]) & (block[name] >= 0.0)
     for name in ("crawled_at", "not_before", "signalled_since", "first_seen", "changed_at"):
-        # "Never" is nan, or, for the last crawl, minus infinity.
+        # These values stand for "never": nan, and minus infinity for the last crawl.
         sound &= ~(block[name] > _LARGEST_TIME) & ~((block[name] < -_LARGEST_TIME) & (block[name] != -np.inf))
     block["source"] = np.where(block["source"] < END_OF_SOURCES, block["source"], -1)
     if sound.all():

@@ -1,7 +1,7 @@
 """Members: the rows by which several processes share one collection and one rate; PostgreSQL only.
 
 `crawlsched.sharing` has the rules, and this module applies them in the database. Each renewal calls a function in the
-server, which locks one row in ``budgets``; so renewals run one after the other.
+server. The function locks one row in ``budgets``, so renewals run one after the other.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
     "new_token",
 ]
 
-# How long the rows of a dead member are kept, for `crawlsched status`.
+# Rows of dead members are deleted after this time; until then `crawlsched status` shows them.
 _KEPT_FOR = timedelta(hours=1).total_seconds()
 _EMPTY_LEASE: dict[str, Any] = {
     **{"token": "", "host": "", "machine": "", "pid": 0, "process_started": "", "spider": ""},
@@ -48,7 +48,7 @@ _RENEW = text(
     " CAST(:claims AS integer[]), CAST(:lease AS double precision), CAST(:about AS json), :status,"
     " CAST(:at AS double precision), CAST(:started_at AS double precision))"
 )
-# Each shard has its own limit, so that a shard whose owner reads nothing does not block the others.
+# The limit is for each shard, so that a shard with many rows does not block the others.
 _WAITING = text(
     "SELECT i.shard, i.sender, i.number, i.kind, i.data, i.created_at"
     " FROM unnest(CAST(:shards AS integer[])) AS s(shard), LATERAL"
@@ -62,7 +62,7 @@ _MANY_WAIT = text(
 
 
 class MemberSeen(NamedTuple):
-    """A member, as others see it."""
+    """The row of a member."""
 
     token: str
     host: str
@@ -77,17 +77,17 @@ class MemberSeen(NamedTuple):
 
     @property
     def has_ended(self) -> bool:
-        """Whether its process ran on this machine, and has ended."""
+        """Whether the member's process is known to have ended. Only processes of this machine can be known."""
         return process_has_ended(self.machine, self.pid, self.process_started)
 
     @property
     def renewed_at(self) -> float:
-        """When it renewed last, by the database's clock."""
+        """The time of the member's last renewal, by the database's clock."""
         return self.expires_at - LEASE
 
 
 class ShardSeen(NamedTuple):
-    """A shard, as any member sees it."""
+    """The row of a shard."""
 
     member: str | None
     epoch: int
@@ -114,14 +114,14 @@ class SharedCollection(Part):
     """One collection that several processes crawl; made by `SharedCollection.open`."""
 
     def __init__(self, database: Database, name: str, number: int, n_shards: int) -> None:
-        super().__init__(database, (-1, number))  # the key of rows that belong to no shard
+        super().__init__(database, (-1, number))  # rows of the whole collection have shard -1
         self.name = name
         self.number = number
         self.n_shards = n_shards
 
     @classmethod
     def open(cls, database: Database, name: str, n_shards: int | None = None, rate: float = 1.0) -> SharedCollection:
-        """Open a shared collection; with `n_shards` make it if there is none, at the given rate."""
+        """Open a shared collection; with `n_shards`, make a missing collection with this `rate`."""
         if database.is_sqlite:
             raise StoreError(
                 "CRAWLSCHED_SHARDS needs PostgreSQL, for several processes cannot share an SQLite file; "
@@ -139,7 +139,7 @@ class SharedCollection(Part):
     def _make(database: Database, name: str, n_shards: int, rate: float) -> tuple[int, int]:
         with database.explained("written"), database.writing() as connection:
             connection.exec_driver_sql(NOT_LONG_IDLE)
-            connection.execute(select(func.pg_advisory_xact_lock(ADVISORY_LOCK + 1)))  # two may make it at once
+            connection.execute(select(func.pg_advisory_xact_lock(ADVISORY_LOCK + 1)))  # two may make it together
             if (found := _find(connection, database, name)) is not None:
                 return found
             highest = connection.execute(select(func.max(models.collections.c.collection))).scalar()
@@ -163,11 +163,11 @@ class SharedCollection(Part):
             yield connection
 
     def store(self, shard: int) -> Store:
-        """Return the store of a shard, on the connections that all shards of this process share."""
+        """Return the store of a shard; all shards of this process share their connections."""
         return Store(self.database, self.name, (shard, self.number))
 
     def look(self) -> Seen:
-        """Read members and shards without a lock: these are hints; only `renew` bounds the sum of the rates."""
+        """Read members and shards without a lock, so they may be outdated; only `renew` limits the sum of the rates."""
         with self.database.reading() as connection:
             now = self.database.clock(connection)
             budgets, members, leases = models.budgets, models.members, models.leases
@@ -201,7 +201,7 @@ class SharedCollection(Part):
         at: float | None = None,
         started_at: float | None = None,
     ) -> Answer | None:
-        """Renew a member's grant, by the server's clock; None: a later renewal of the same member came first."""
+        """Renew a member's grant, by the server's clock; None if a later renewal of this member came first."""
         row = self._at_once(
             _RENEW,
             **{**vars(said), "claims": list(said.claims), "collection": self.number},
@@ -211,7 +211,7 @@ class SharedCollection(Part):
         return None if row is None else Answer(row.answer, dict(zip(row.shards, row.epochs, strict=True)), row.paused)
 
     def leave(self, member: str) -> None:
-        """End a member that no longer sends: its rate and its shards are free at once."""
+        """End a member that no longer sends, so that its rate and its shards are free."""
         members, leases = models.members, models.leases
         with self._writing() as connection:
             now = self.database.clock(connection)
@@ -225,8 +225,8 @@ class SharedCollection(Part):
     def end_sessions(self, member: str) -> int:
         """End the connections of a member whose lease is over; return how many there were.
 
-        If a process is stopped while it sends rows, its transaction keeps its locks as long as its machine answers.
-        Before PostgreSQL 17 no time-out of the server ends that.
+        If a process is stopped while it sends rows, its transaction keeps its locks while its machine is reachable.
+        Before version 17, PostgreSQL has no time-out for such a transaction.
         """
         ended = text("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = :name")
         return int(self._at_once(ended, name=application_of(member))[0])
@@ -236,13 +236,13 @@ class SharedCollection(Part):
         return Lease(self.database, (shard, self.number), f"{member}:{epoch}", is_shared=True)
 
     def publish(self, shard: int, token: str, *, n_pages: int, ready: bool = True) -> None:
-        """Write whether a shard is loaded, and how large it is."""
+        """Write whether a shard is loaded, and its number of pages."""
         table = models.leases
         this = *own(table, (shard, self.number)), table.c.token == token
         self._at_once(update(table).where(*this).values(ready=int(ready), n_pages=n_pages))
 
     def beat(self, said: Sequence[tuple[int, str, int, Mapping[str, Any]]]) -> None:
-        """Write the sizes of shards, with the tokens of their leases, and notes for the next owners."""
+        """Write the sizes of shards and notes for their next owners, where the tokens of leases are still valid."""
         if not said:
             return
         with self._writing() as connection:
@@ -254,7 +254,7 @@ class SharedCollection(Part):
             put(connection, models.leases, rows, "update")
 
     def hand_over(self, rows: Sequence[Outgoing]) -> None:
-        """Leave rows for shards, whoever owns them; findings of a visit go with its batch instead."""
+        """Write rows to the inboxes of shards; findings of a visit are written with its batch instead."""
         if not rows:
             return
         made = [{"collection": self.number, **row._asdict(), "data": to_json(row.data)} for row in rows]
@@ -262,33 +262,33 @@ class SharedCollection(Part):
             put(connection, models.inbox, made, "insert")
 
     def received(self, shards: Sequence[int], limit: int) -> list[Outgoing]:
-        """Read the inbox of some shards, at most `limit` rows of each, oldest first; `Batch.received` deletes them."""
+        """Read the inboxes of shards, at most `limit` rows of each, oldest first; `Batch.received` deletes rows."""
         rows = self.rows(_WAITING, collection=self.number, shards=list(shards), limit=limit)
         return [Outgoing(*row)._replace(data=json_like(row.data, {}, "what was handed over")) for row in rows]
 
     def waits(self, limit: int) -> bool:
-        """Whether more than a number of rows wait in the inboxes of loaded shards, which can read them."""
+        """Whether more than `limit` rows wait in the inboxes of loaded shards."""
         return bool(self.rows(_MANY_WAIT, collection=self.number, limit=limit + 1)[0][0] > limit)
 
     def commanded(self, shards: Sequence[int]) -> list[int]:
-        """Return the shards among these for which the command line has left a command."""
+        """Return those of these shards for which the command line has written a command."""
         table = models.commands
         wanted = select(table.c.shard).where(table.c.collection == self.number, table.c.done_at.is_(None)).distinct()
         return [shard for (shard,) in self.rows(wanted.where(among(table.c.shard, shards)))]
 
     def waiting(self) -> dict[int, tuple[int, float]]:
-        """Count the rows that wait for each shard, and give the time of the oldest."""
+        """Return the number of rows in each shard's inbox, and the time of the oldest row."""
         table = models.inbox
         counted = select(table.c.shard, func.count(), func.min(table.c.created_at))
         rows = self.rows(counted.where(table.c.collection == self.number).group_by(table.c.shard))
         return {shard: (n, oldest) for shard, n, oldest in rows}
 
     def set_rate(self, rate: float) -> None:
-        """Set the rate of all members together; they follow within some seconds."""
+        """Set the rate of all members together, which they follow within some seconds."""
         self._at_once(update(models.budgets).where(*self.own(models.budgets)).values(rate=rate))
 
     def pause(self, *, paused: bool) -> float | None:
-        """Let all members pause or go on; return the start of the pause, by the database's clock."""
+        """Pause or resume all members; return the start of the pause, by the database's clock."""
         budgets = models.budgets
         since = func.coalesce(budgets.c.paused_since, extract("epoch", func.clock_timestamp()))
         change = update(budgets).where(*self.own(budgets)).values(paused_since=since if paused else None)
@@ -296,7 +296,7 @@ class SharedCollection(Part):
         return paused_since
 
     def join_pass(self) -> float:
-        """Take part in the present pass, or begin one; return its start, by the database's clock."""
+        """Join the present pass, or begin a pass; return its start, by the database's clock."""
         budgets, members = models.budgets, models.members
         of_all = self.own(budgets)
         with self._writing() as connection:
@@ -305,27 +305,27 @@ class SharedCollection(Part):
             ).scalar_one()
             now = self.database.clock(connection)
             last = select(func.max(members.c.expires_at)).where(members.c.collection == self.number)
-            # A pass that has just begun has no member yet. A pass is over if it has had no member for a while.
+            # A pass is over if it has had no member for `LEASE` seconds, since a new pass has no member yet.
             if since is None or now > max(since, connection.execute(last).scalar() or since) + LEASE:
                 since = now
                 connection.execute(update(budgets).where(*of_all).values(pass_since=since))
         return since
 
     def end_pass(self, since: float) -> None:
-        """End the pass that began at this time; all its members notice it."""
+        """End the pass that began at this time, which all its members notice."""
         budgets = models.budgets
         this = *self.own(budgets), budgets.c.pass_since == since
         self._at_once(update(budgets).where(*this).values(pass_since=None))
 
 
 def add_leases(connection: Connection, number: int, n_pages: Sequence[int]) -> None:
-    """Make the lease rows of shards with these numbers of pages; they have no owner yet."""
+    """Make the lease rows of shards without an owner; `n_pages` has their numbers of pages."""
     rows = [{"shard": n, "collection": number, "n_pages": pages, **_EMPTY_LEASE} for n, pages in enumerate(n_pages)]
     connection.execute(insert(models.leases), rows)
 
 
 def new_token() -> str:
-    """Make the token of a member. It is never stored on disk, so that a copied machine makes another one."""
+    """Make the token of a member. It is never stored on disk, so that a copied machine makes a different token."""
     return uuid.uuid4().hex
 
 
@@ -335,7 +335,7 @@ def application_of(member: str) -> str:
 
 
 def _find(connection: Connection, database: Database, name: str) -> tuple[int, int] | None:
-    """Return number and shards of a shared collection; None: there is none of this name."""
+    """Return the number of a shared collection, and how many shards it has; None if there is no such collection."""
     collections, budgets = models.collections, models.budgets
     found = select(collections.c.collection, budgets.c.n_shards).join(
         budgets, (budgets.c.collection == collections.c.collection) & (budgets.c.shard == -1), isouter=True

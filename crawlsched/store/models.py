@@ -51,8 +51,8 @@ FINGERPRINT_SIZE = sha1().digest_size
 #: The kinds of rows of the change feed, by the number in ``changes.kind``.
 KINDS = ("changed", "new", "gone", "back", "moved", "failing", "recovered")
 
-#: Readable columns for people and their SQL: what a page's compact rows mean. They are written with `STATE_COLUMNS`,
-#: and never read back.
+#: Columns that make a page's compact rows readable for people and their SQL. They are written with `STATE_COLUMNS`,
+#: and never read by crawlsched.
 READABLE_COLUMNS = (
     "change_rate",
     "change_rate_low",
@@ -62,10 +62,10 @@ READABLE_COLUMNS = (
     "recall",
 )
 
-#: Digests and sketches of a page's earlier contents; a table of their own keeps them out of each visit's write.
+#: Digests and sketches of a page's earlier contents. They have a table of their own, since few visits change them.
 TRACE_COLUMNS = ("history", "text_sketch", "block_sketch")
 
-#: The figures of a row of `samples`. Counts are of the `seconds` before its time; other figures are of that moment.
+#: The figures of a row of `samples`. Counts cover the `seconds` before its time; other figures are of that time.
 FIGURES = (
     *("seconds", "expected_freshness", "freshness_error", "wanted"),
     *("used", "idle", "no_free_host", "missed", "visits", "errors", "changes", "delivered"),
@@ -82,19 +82,19 @@ metadata = MetaData(
 
 
 def _table(name: str, key: dict[str, Any], *parts: SchemaItem, **options: Any) -> Table:
-    """Make a table; `key` gives the types of the key columns that follow shard and collection."""
+    """Make a table; `key` has the types of the key columns after shard and collection."""
     types = {"shard": Integer, "collection": Integer, **key}
     keys = (Column(name, kind, primary_key=True, autoincrement=False) for name, kind in types.items())
     return Table(name, metadata, *keys, *parts, **options)
 
 
-# A named set of pages that belong together, by default those of one spider.
+# A collection is a named set of pages, by default the pages of one spider.
 collections = _table(
     "collections",
     {},
     Column("name", Text, nullable=False),
-    # The largest page number and the largest change number ever used, which deleting does not lower; and the largest
-    # number of a change that was deleted for its age.
+    # The largest number of a page and of a change that was ever used, also by a deleted row. Then the largest number of
+    # a change that was deleted for its age.
     Column("pages_given", BigInteger),
     Column("changes_given", BigInteger),
     Column("changes_pruned", BigInteger),
@@ -103,15 +103,15 @@ collections = _table(
 
 
 def _state(name: str, kind: Any, **options: Any) -> Column[Any]:
-    """Make one of the columns of `crawlsched.pages.Pages`, or of the planner's columns beside them."""
+    """Make a column for a column of `crawlsched.pages.Pages` or of the planner."""
     return Column(name, kind, info={"is_state": True}, **options)
 
 
-# The data of a page, without long or seldom written parts: read when a crawl begins, written at each visit.
+# The data of a page that a crawl reads when it begins, and writes at each visit.
 pages = _table(
     "pages",
     {"page": BigInteger},
-    # The owner of the shard gives this number once. The page's row in the owner's arrays has another number.
+    # The shard's owner uses a page number only once. The page's row in the owner's arrays has another number.
     _state("state", SmallInteger, nullable=False),
     _state("importance", Float(53), nullable=False),
     _state("crawled_at", Float(53)),  # NULL: never
@@ -125,55 +125,55 @@ pages = _table(
     _state("n_signals_total", BigInteger, nullable=False),
     _state("signalled_since", Float(53)),  # NULL: no source ever named the page
     _state("source", Integer, nullable=False),  # -1: none
-    Column("grid", Text),  # the grid of rates of log_likelihood
+    Column("grid", Text),  # the grid of rates to which log_likelihood belongs
     Column("log_likelihood", LargeBinary),
     Column("depth", Integer, nullable=False),
     Column("host", Text, nullable=False),
     Column("url", Text, nullable=False),
-    # An index on the URL itself is impossible: PostgreSQL refuses keys above 2,704 bytes, and URLs reach 8,000.
+    # The URL itself cannot have an index: PostgreSQL refuses keys above 2,704 bytes; URLs may have 8,000.
     Column("url_digest", BigInteger, nullable=False),
     Column("request_fingerprint", LargeBinary, nullable=False),
     Column("request_fingerprinter", Text, nullable=False),
     Column("template", LargeBinary),
     Column("fingerprint", LargeBinary),
-    Column("pending_fingerprint", LargeBinary),  # found, but not yet through callback and pipelines
+    Column("pending_fingerprint", LargeBinary),  # of a content that is not yet delivered
     Column("recipe", Text),
     Column("etag", Text),
     Column("last_modified", Text),
     Column("moved_to", Text),
-    Column("part", Integer, nullable=False, server_default=text("0")),  # of its site; `change_signals.part_number`
-    # How many announcements visits found true and false: `crawlsched.planner.evidence.announcements`.
+    Column("part", Integer, nullable=False, server_default=text("0")),  # `change_signals.part_number`
+    # How many announcements visits found true and false; see `crawlsched.planner.evidence.announcements`.
     _state("true_signals", Float(53), nullable=False, server_default=text("0")),
     _state("false_signals", Float(53), nullable=False, server_default=text("0")),
-    # A digest of the request in `template`, by which most requests for the page are compared; 0: not known.
+    # A digest of the page's request template, by which requests for the page are compared; 0: not known.
     _state("request_digest", BigInteger, nullable=False, server_default=text("0")),
     _state("marks", Integer, nullable=False, server_default=text("0")),  # `crawlsched.pages.marks`
-    # 1: a request, a file or a sitemap stated the importance, so CRAWLSCHED_IMPORTANCE is not called.
+    # 1: a request, a file or a sitemap has stated the importance, so CRAWLSCHED_IMPORTANCE is not called.
     Column("importance_stated", SmallInteger, nullable=False, server_default=text("0")),
-    # Estimates when the row was last written: changes per second with a 90 % interval; the probability that the copy
-    # is fresh; precision and recall of the page's first source, NULL without a source.
+    # Estimates at the time when the row was written: changes per second with a 90 % interval, and the probability that
+    # the copy is fresh. Then precision and recall of the page's first source; NULL without a source.
     *[Column(name, Float(53)) for name in READABLE_COLUMNS],
-    # The estimator of CRAWLSCHED_ESTIMATOR and its row; NULL for the posterior, whose row is log_likelihood.
+    # The estimator of CRAWLSCHED_ESTIMATOR and its state; NULL for the posterior, whose state is log_likelihood.
     Column("estimator", Text),
     Column("estimator_state", LargeBinary),
-    # No other index may begin with shard and collection. On a table that was not yet analysed, PostgreSQL would use it
-    # to find one page, and read the whole collection.
+    # No other index may begin with shard and collection. Before the table is analysed, PostgreSQL would use such an
+    # index to find one page, and read the whole collection.
     UniqueConstraint("request_fingerprint", "shard", "collection"),
     CheckConstraint(f"length(request_fingerprint) = {FINGERPRINT_SIZE}", name="request_fingerprint_size"),
     Index(None, "url_digest", "shard", "collection"),
 )
-#: The planner's columns of each page, in the order in which they are written.
+#: The columns of `Pages` and the planner, in the order in which they are written.
 STATE_COLUMNS = tuple(column.name for column in pages.columns if column.info)
 
-#: The columns of each page that `Store.load` gives.
+#: The columns of each page that `Store.load` returns.
 LOADED_COLUMNS = (*STATE_COLUMNS, "first_seen", "changed_at")
 
-# In PostgreSQL the migration leaves out the same rows. It is not repeated here, or each command would load
-# PostgreSQL's module.
+# On PostgreSQL a migration makes this index with the same condition. The condition is not repeated here, since each
+# command would then load PostgreSQL's module.
 _key = (pages.c[name] for name in ("shard", "collection", "page"))
 Index("ix_pages_undelivered", *_key, sqlite_where=text("pending_fingerprint IS NOT NULL"))
 
-# Digests and sketches of a page's earlier contents, by which a content that comes back is recognised.
+# Digests and sketches of a page's earlier contents, by which a return to an earlier content is recognised.
 page_traces = _table(
     "page_traces",
     {"page": BigInteger},
@@ -183,7 +183,7 @@ page_traces = _table(
     sqlite_with_rowid=False,
 )
 
-# The text of a page and the one before, where CRAWLSCHED_KEPT_TEXT_BYTES asks for them.
+# The text of a page and its text before, stored where CRAWLSCHED_KEPT_TEXT_BYTES is above 0.
 page_texts = _table(
     "page_texts",
     {"page": BigInteger},
@@ -193,7 +193,7 @@ page_texts = _table(
     Column("before", LargeBinary),
 )
 
-#: The beginning of sites' names in the table of the templates' noise masks; no template's name begins so.
+#: The prefix of sites' names in the table `noise_masks`; templates' names do not begin with it.
 SITE = "//"
 
 # The noise of a template's pages, and the texts that a site's pages share.
@@ -203,7 +203,7 @@ noise_masks = _table(
     Column("data", Text, nullable=False),  # JSON
 )
 
-# A page's request without its URL: callback, headers, cookies; many pages have the same.
+# A page's request without its URL: callback, headers, cookies. Many pages share a template.
 request_templates = _table(
     "request_templates",
     {"digest": LargeBinary},
@@ -226,39 +226,39 @@ observations = _table(
     Column("size", BigInteger),
     Column("further", Text),  # JSON: (source, ChangeSignals) of every further source; NULL: there is none
     Column("changed_share", Float(53)),  # of the page's blocks; NULL: no change, or not known
-    Column("similarity", Float(53)),  # of its text to the one before
+    Column("similarity", Float(53)),  # of the new text and the text before
     Column("time_since_modified", Float(53)),  # seconds, by an honest Last-Modified; NULL: not known
     Index(None, "shard", "collection", "time"),
-    Index(None, "page", "shard", "collection", "time"),  # its time: the newest is found at once
+    Index(None, "page", "shard", "collection", "time"),  # with the time, so that a page's newest visit is found quickly
     sqlite_with_rowid=False,
 )
 
-# The last date that a source stated for a page.
+# The last date that a source has stated for a page.
 announcements = _table(
     "announcements",
     {"page": BigInteger, "source": Integer},
-    Column("lastmod", Float(53)),  # the last one announced; NULL: named without one; below 0: a text_mark
-    Column("n", BigInteger, nullable=False),  # how often it was seen to differ
+    Column("lastmod", Float(53)),  # the last announced date; NULL: announced without a date; below 0: a text_mark
+    Column("n", BigInteger, nullable=False),  # how often a new date was seen
     sqlite_with_rowid=False,
 )
 
-# The announcements of a page's sources, if it has several. The row of its first source has only how often and when that
-# source announced; its other numbers stand in `pages`.
+# The announcements of a page's sources, if it has several. The row of the page's first source only counts and dates
+# its announcements; its other numbers are in `pages`.
 further_sources = _table(
     "further_sources",
     {"page": BigInteger, "source": Integer},
     Column("n_signals", Integer, nullable=False),  # since the last crawl
     Column("n_signals_total", BigInteger, nullable=False),
     Column("signalled_since", Float(53), nullable=False),
-    Column("n_heard", BigInteger, nullable=False),  # also announcements that counted for another source
+    Column("n_heard", BigInteger, nullable=False),  # includes announcements that counted for another source
     Column("signalled_at", Float(53)),  # NULL: never
-    # How many announcements visits found true and false; for the page's first source they stand in `pages`.
+    # How many announcements visits found true and false; for the page's first source these are in `pages`.
     Column("true_signals", Float(53), nullable=False, server_default=text("0")),
     Column("false_signals", Float(53), nullable=False, server_default=text("0")),
     sqlite_with_rowid=False,
 )
 
-# A sitemap, a feed or a sender of pings: when it is polled, and how far it can be trusted.
+# Sitemaps, feeds and senders of pings: when they are polled, and how often their announcements are true.
 sources = _table(
     "sources",
     {"source": Integer},
@@ -274,12 +274,12 @@ sources = _table(
     Column("n_entries", BigInteger, nullable=False),
     Column("problems", Text, nullable=False),  # JSON
     Column("quality", Text, nullable=False),  # JSON
-    Column("hosts", Text),  # JSON: hosts whose robots.txt name it; NULL: none but its own
-    Column("listed_lastmod", Float(53)),  # the date in the index above it
-    Column("read_lastmod", Float(53)),  # that date when this source was last read
+    Column("hosts", Text),  # JSON: hosts whose robots.txt names it; NULL: only its own host
+    Column("listed_lastmod", Float(53)),  # its lastmod in the sitemap index
+    Column("read_lastmod", Float(53)),  # the value of listed_lastmod when this source was last read
 )
 
-# The rest and delay that a host asked for, and counts of events there.
+# The rest and the delay that a host has asked for, and counts of events.
 hosts = _table(
     "hosts",
     {"host": Text},
@@ -289,7 +289,7 @@ hosts = _table(
     Column("counts", Text, nullable=False),  # JSON
 )
 
-# The newest plan: threshold, priors and signal quality, which the next crawl begins with.
+# The newest plan (threshold, priors and signal quality), with which the next crawl begins.
 plans = _table(
     "plans",
     {"id": BigInteger},
@@ -304,12 +304,12 @@ def _process() -> list[Column[Any]]:
         Column("host", Text, nullable=False),
         Column("machine", Text, nullable=False),  # a pid can only be looked up on the same machine
         Column("pid", BigInteger, nullable=False),
-        Column("process_started", Text, nullable=False),  # distinguishes the process from a later one with its pid
+        Column("process_started", Text, nullable=False),  # distinguishes the process from a later process with its pid
         Column("spider", Text, nullable=False),
     ]
 
 
-# Which process owns the collection, or one shard of it, and the status that it wrote last.
+# The process that owns a collection, or a shard of it, and the last status that the process wrote.
 leases = _table(
     "leases",
     {},
@@ -319,48 +319,48 @@ leases = _table(
     Column("heartbeat_at", Float(53), nullable=False),
     Column("released_at", Float(53)),
     Column("status", Text, nullable=False),  # JSON
-    # Of a shard that several processes share. The token is then that of the member, a colon, and the epoch.
-    Column("member", Text),  # the owner, until its row in `members` expires; NULL: none
-    Column("epoch", BigInteger, nullable=False, server_default=text("0")),  # grows with each owner
+    # For a shard of a shared collection. Its lease's token is the member's token, a colon, and the epoch.
+    Column("member", Text),  # the owner, until its row in `members` expires; NULL: no owner
+    Column("epoch", BigInteger, nullable=False, server_default=text("0")),  # one more with each new owner
     Column("ready", SmallInteger, nullable=False, server_default=text("0")),  # 0: its owner is still loading it
     Column("n_pages", BigInteger, nullable=False, server_default=text("0")),
 )
 
-# One row for each collection that processes share, with -1 for its shard; a change of a grant locks it first.
+# One row for each shared collection, with shard -1. A change of a grant locks this row first.
 budgets = _table(
     "budgets",
     {},
     Column("n_shards", Integer, nullable=False),
     Column("rate", Float(53), nullable=False),  # requests per second of all members together
     Column("renewed_at", Float(53)),  # NULL: no member has joined yet
-    Column("hold_until", Float(53)),  # until then no grant rises, and no member claims a shard
+    Column("hold_until", Float(53)),  # before this time no grant rises, and no member claims a shard
     Column("paused_since", Float(53)),
     Column("pass_since", Float(53)),  # the start of the present pass; NULL: there is none
 )
 
-# The processes that share a collection, with -1 for the shard.
+# The processes that share a collection, with shard -1.
 members = _table(
     "members",
     {"token": Text},
-    Column("number", BigInteger, nullable=False),  # of its last renewal
-    Column("granted", Float(53), nullable=False),  # requests per second that it may send until its row expires
+    Column("number", BigInteger, nullable=False),  # the number of its last renewal
+    Column("granted", Float(53), nullable=False),  # requests per second until the row expires
     Column("expires_at", Float(53), nullable=False),
     *_process(),
     Column("version", Text, nullable=False),
     Column("status", Text, nullable=False),  # JSON
 )
 
-# Findings of processes for shards of other processes; the owner deletes a row when it writes the result.
+# Findings of processes for shards of other processes. The shard's owner deletes a row when it writes the result.
 inbox = _table(
     "inbox",
-    # The token of a member, and a number that it counts up, so that a row written twice is kept once.
+    # A member's token and its count of rows, so that a row written twice is stored once.
     {"sender": Text, "number": BigInteger},
     Column("kind", Text, nullable=False),
     Column("data", Text, nullable=False),  # JSON
     Column("created_at", Float(53), nullable=False),
 )
 
-# URLs, patterns and hosts that were forgotten on purpose, and do not come back by themselves.
+# URLs, patterns and hosts that a user has forgotten, and that the crawl does not add again.
 tombstones = _table(
     "tombstones",
     {"kind": Text, "digest": LargeBinary},  # url, pattern or host
@@ -380,28 +380,28 @@ commands = _table(
     Index(None, "shard", "collection", "done_at"),
 )
 
-# Every change that the spider's callback and pipelines have finished with, written together with the page's
-# fingerprint: if a crash undoes a delivery, its row is missing too, and the delivery is repeated. Rows for pages that
-# vanish, fail or come back are written together with the page's state.
+# Changes with which the spider's callback and pipelines have finished. A row is written in the same transaction as the
+# page's fingerprint, so after a crash a delivery without a row is repeated. Rows for pages that vanish, fail or recover
+# are written with the page's state.
 changes = _table(
     "changes",
-    {"id": BigInteger},  # chosen by the owning process, in their order
+    {"id": BigInteger},  # counted by the owning process
     Column("page", BigInteger, nullable=False),
-    Column("time", Float(53), nullable=False),  # of the delivery; without one, of the visit
+    Column("time", Float(53), nullable=False),  # of the delivery or, if nothing was delivered, of the visit
     Column("kind", SmallInteger, nullable=False),  # of KINDS
     Column("observation", BigInteger),  # the visit that found it
     Index(None, "page", "shard", "collection"),
     sqlite_with_rowid=False,
 )
 
-# How far the webhook has read `changes`.
+# By follower, such as the webhook, the last row of `changes` that it has received.
 followers = _table(
     "followers",
     {"name": Text},
     Column("position", BigInteger, nullable=False),  # the last id that arrived
 )
 
-# A row a minute while a crawl runs, thinned out with age, from which curves are drawn.
+# A row for each minute of a crawl, thinned out with age; curves are drawn from these rows.
 samples = _table(
     "samples",
     {"time": BigInteger},

@@ -1,4 +1,4 @@
-"""Reading: small questions about pages, observations, announcements and hosts."""
+"""Reading: queries for pages, observations, announcements and hosts."""
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -68,11 +68,11 @@ class Reader(Part):
             yield from connection.execute(wanted).partitions(ROWS_AT_ONCE)
 
     def _number(self, of: Any, table: Any) -> int:
-        """Return a number that is computed from all rows of a table."""
+        """Return a number that is computed from all of the collection's rows in a table."""
         return int(self.rows(select(of).select_from(table).where(*self.own(table)))[0][0])
 
     def facts(self, pages: Sequence[int] | np.ndarray) -> list[PageFacts | None]:
-        """Return the data by which pages are requested, in the order asked; None for a page that does not exist.
+        """Return the `PageFacts` of pages, in their order; None for a page that does not exist.
 
         `Collection.facts` adds data that are not written yet.
         """
@@ -85,11 +85,11 @@ class Reader(Part):
         """Return the URLs of pages by their numbers."""
         page = models.pages
         rows = self.rows(select(page.c.page, page.c.url).where(*self.own(page), among(page.c.page, pages)))
-        # A damaged URL is shown as well as possible: `facts` says that its row is damaged.
+        # A damaged URL is shown as well as possible; `facts` logs that its row is damaged.
         return {number: url.decode("utf-8", "replace") if isinstance(url, bytes) else url for number, url in rows}
 
     def noise_mask(self, template: str) -> Any:
-        """Return the noise mask of a template, or the common parts of a site, as data; None if there are none."""
+        """Return the noise mask of a template, or the common parts of a site, as data; None if it is not stored."""
         table = models.noise_masks
         rows = self.rows(select(table.c.data).where(*self.own(table), table.c.template == template))
         return json_like(rows[0].data, {}, f"the template {template}") or None if rows else None
@@ -102,7 +102,7 @@ class Reader(Part):
     def pages_to_weigh(
         self, after: int, limit: int, *, stated: bool = False
     ) -> list[tuple[int, str, dict[str, Any], bool]]:
-        """Return number, URL, request meta, and whether the importance is stated, for the next pages in their order.
+        """Return at most `limit` pages after a number: number, URL, request meta, and whether the importance is stated.
 
         Pages whose importance was stated are left out unless `stated`.
         """
@@ -120,18 +120,18 @@ class Reader(Part):
         ]
 
     def text_of(self, page: int) -> KeptText | None:
-        """Return the text that is kept of a page; None if none is."""
+        """Return the stored text of a page; None if there is no text."""
         table = models.page_texts
         columns = [table.c[name] for name in KeptText._fields]
         rows = self.rows(select(*columns).where(*self.own(table), table.c.page == page))
         return KeptText(*rows[0]) if rows else None
 
     def bytes_of_texts(self) -> int:
-        """Count the bytes of all texts that are kept."""
+        """Return the bytes of all stored texts."""
         return self._number(func.coalesce(func.sum(size_of_texts()), 0), models.page_texts)
 
     def find(self, what: str | bytes) -> int | None:
-        """Return the page with a URL (the first added, if there are several) or with a request fingerprint."""
+        """Return the page with a request fingerprint, or the first page with a URL."""
         if isinstance(what, str):
             return min(self.pages_of(what), default=None)
         page = models.pages
@@ -142,11 +142,11 @@ class Reader(Part):
         """Return all pages with a URL, exactly as stored."""
         page = models.pages
         wanted = select(page.c.page).where(*self.own(page), page.c.url_digest == url_digest(url), page.c.url == url)
-        # Not sorted in SQL, since SQLite would then read all pages in their order, until one fits.
+        # Not sorted in SQL, since SQLite would then search all pages in their order.
         return sorted(number for (number,) in self.rows(wanted))
 
     def undelivered(self) -> list[int]:
-        """Return the pages whose last change is not yet delivered to the spider."""
+        """Return the pages whose last change was not yet delivered to the spider."""
         page = models.pages
         wanted = select(page.c.page).where(*self.own(page), page.c.pending_fingerprint.is_not(None))
         return [number for (number,) in self.rows(wanted.order_by(page.c.page))]
@@ -154,7 +154,7 @@ class Reader(Part):
     def announcements_for(
         self, pages: Sequence[int] | np.ndarray, source: int
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return a source's last announcement of each page: known, lastmod, n, each in the order of `pages`."""
+        """Return known, lastmod and n of a source's last announcements, each an array in the order of `pages`."""
         table = models.announcements
         wanted = select(table.c.page, table.c.lastmod, table.c.n).where(*self.own(table), table.c.source == source)
         found = {page: (True, lastmod, n) for page, lastmod, n in self.rows(wanted.where(among(table.c.page, pages)))}
@@ -163,7 +163,7 @@ class Reader(Part):
         return known, lastmod, n
 
     def signal_observations(self, since: float, limit: int = 200_000) -> dict[str, np.ndarray]:
-        """Return the newest observations of pages with sources, once for each source for which they are evidence."""
+        """Return the newest observations of pages with sources: a row for each source that a visit is evidence for."""
         table = models.observations
 
         @cache  # most visits have the same sources and numbers
@@ -183,7 +183,7 @@ class Reader(Part):
         )
 
         def each(part: Sequence[Row[Any]]) -> list[tuple[Any, ...]]:
-            visits = fitting(part, kinds)  # a damaged row costs one visit of two hundred thousand
+            visits = fitting(part, kinds)  # damaged rows are left out
             return [(*visit, one, n) for *visit, source, n_of, more in visits for one, n in heard(source, n_of, more)]
 
         columns = _columns(map(each, parts), (np.int64, np.float64, np.bool_, np.int64, np.int64))
@@ -214,27 +214,27 @@ class Reader(Part):
         ]
 
     def announced_visits(self, limit: int = 1_000) -> tuple[int, int]:
-        """Count the newest visits, and those of them that followed an announcement."""
+        """Return the number of newest visits (at most `limit`), and how many of these followed an announcement."""
         table = models.observations
         newest = select(table.c.n_signals, table.c.further).where(*self.own(table)).order_by(table.c.time.desc())
         rows = self.rows(newest.limit(limit))
         return len(rows), sum(bool(n) or any(more for _, more in _further(further)) for n, further in rows)
 
     def further_sources(self) -> list[tuple[int, int, *FurtherRow]]:
-        """Return page, source and the other columns of `models.further_sources`, for pages with several sources."""
+        """Return the rows of `models.further_sources`: page, source and the other columns."""
         table, kinds = models.further_sources, kinds_of(models.further_sources)
         rows = self.rows(select(*[table.c[name] for name in kinds]).where(*self.own(table)))
         sound = only_sound((row._asdict() for row in rows), kinds, "further source of the page", "page")
         return [tuple(row.values()) for row in sound if 0 <= row["source"] < END_OF_SOURCES]
 
     def announcements_of(self, page: int) -> list[tuple[int, float | None, int]]:
-        """Return (source, lastmod, n) for every source that names a page."""
+        """Return (source, lastmod, n) for every source that lists a page."""
         table = models.announcements
         wanted = select(table.c.source, table.c.lastmod, table.c.n).where(*self.own(table), table.c.page == page)
         return [(source, lastmod, n) for source, lastmod, n in self.rows(wanted)]
 
     def counts(self) -> list[tuple[str, int, int, int]]:
-        """Count the pages by host, state and source (-1: none announces them)."""
+        """Count the pages by host, state and source (-1: no source announces them)."""
         page = models.pages
         kinds = (page.c.host, page.c.state, page.c.source)
         rows = self.rows(select(*kinds, func.count()).where(*self.own(page)).group_by(*kinds))
@@ -252,11 +252,11 @@ class Reader(Part):
             row["hosts"] = [host for host in json_like(row["hosts"], [], name) if isinstance(host, str)]
             found.append(Source(**row))
         numbers = {source.source for source in found}
-        # A source loses a parent that does not exist, or was left out.
+        # A parent that does not exist, or was left out, becomes None.
         return [source if source.parent in numbers else replace(source, parent=None) for source in found]
 
     def hosts(self, name: str | None = None, notable_at: float | None = None, limit: int | None = None) -> list[Host]:
-        """Return the rows of hosts: all, one, the first by name, or those that rest or had something withheld."""
+        """Return hosts; `notable_at` selects hosts that rest then, that fail, or that had pages withheld."""
         table = models.hosts
         only = [] if name is None else [table.c.host == name]
         if notable_at is not None:
@@ -268,17 +268,17 @@ class Reader(Part):
         ]
 
     def _whole(self, table: Any, *only: Any, limit: int | None = None) -> Iterator[dict[str, Any]]:
-        """Return whole rows in the order of their key."""
+        """Return rows with all columns, in the order of their keys."""
         others = list(table.c)[2:]
         wanted = select(*others).where(*self.own(table), *only).order_by(*table.primary_key).limit(limit)
         return (row._asdict() for row in self.rows(wanted))
 
     def count_hosts(self) -> int:
-        """Count the hosts that have a row."""
+        """Return the number of rows of hosts."""
         return self._number(func.count(), models.hosts)
 
     def count_pages(self) -> int:
-        """Count the pages; O(n)."""
+        """Return the number of pages; takes time in proportion to it."""
         return self._number(func.count(), models.pages)
 
     def next_page(self) -> int:
@@ -286,15 +286,15 @@ class Reader(Part):
         return self._ask(next_page)
 
     def next_observation(self) -> int:
-        """Return the first observation id that is free at the end."""
+        """Return the number after the largest observation id."""
         return self._ask(lambda connection, key: next_number(connection, key, models.observations.c.id))
 
     def next_change(self) -> int:
-        """Return the first unused number of a row of the feed."""
+        """Return the first unused number for a row of the change feed."""
         return self._ask(changes.next_number)
 
     def next_source(self) -> int:
-        """Return the first number of a source that is free at the end."""
+        """Return the number after the largest number of a source."""
         return self._ask(lambda connection, key: next_number(connection, key, models.sources.c.source, END_OF_SOURCES))
 
 
@@ -308,18 +308,18 @@ def _make_facts_wanted() -> Select[Any]:
         .select_from(joined.outerjoin(trace, same(trace, page, "page")))
         .where(page.c.shard == bindparam("shard"), page.c.collection == bindparam("collection"))
         .where(among_those(page.c.page, "pages"))
-        # No index has this order, so SQLite looks up all rows before it gives the first one. Otherwise it would release
-        # the interpreter's lock for each row, and a busy crawl keeps that lock for half a millisecond.
+        # No index has this order, so SQLite reads all rows before it returns the first. Otherwise it would release
+        # the interpreter's lock for each row, and then wait half a millisecond for a busy crawl to release the lock.
         .order_by(page.c.page + 0)
     )
 
 
-# Kept, since making it takes four times as long as reading a page by it.
+# Made only once, since making the query takes four times as long as reading a page with it.
 _FACTS_WANTED = _make_facts_wanted()
 
 
 def _facts(row: Any) -> PageFacts | None:
-    """Make a row into facts; None for a damaged one, which costs that page and no other."""
+    """Make a row into facts; None if the row is damaged."""
     facts = PageFacts(**row._mapping)
     wrong = misfit(facts._asdict(), _FACTS)
     if wrong is None:
@@ -335,12 +335,12 @@ def _facts(row: Any) -> PageFacts | None:
 _FACTS = kinds_of(models.pages, *(set(PageFacts._fields) & set(models.pages.c.keys())))
 _FACTS |= kinds_of(models.page_traces, *models.TRACE_COLUMNS)
 _SOURCE, _HOST = kinds_of(models.sources), kinds_of(models.hosts)
-# A number from here on is damaged: numbers of pages and visits can have gaps, but never come so far.
+# Larger numbers of pages and visits are damaged, since real numbers never become so large.
 _NO_NUMBER = int(np.iinfo(np.int64).max) // 2
 
 
 def _columns(parts: Iterable[Sequence[Sequence[Any]]], types: Sequence[Any]) -> list[np.ndarray]:
-    """Make rows into columns part by part: as objects, the numbers of 200,000 visits would take 50 MB."""
+    """Make rows into columns part by part, since 200,000 visits as objects would take 50 MB."""
     made = [list(map(np.array, zip(*rows, strict=True), types)) for rows in parts if rows]
     empty = [np.empty(0, dtype) for dtype in types]
     return [np.concatenate(column) for column in zip(empty, *made, strict=True)]
@@ -352,7 +352,7 @@ def _further(value: str | None) -> tuple[tuple[int, int], ...]:
 
 
 def size_of_texts() -> Any:
-    """Compute the bytes that are kept of the texts of a page."""
+    """Return the SQL expression for the bytes of a page's texts."""
     table = models.page_texts
     return func.length(table.c.text) + func.coalesce(func.length(table.c.before), 0)
 
@@ -365,7 +365,7 @@ def next_page(connection: Connection, key: Key) -> int:
 
 
 def next_number(connection: Connection, key: Key, column: Any, end: int = _NO_NUMBER) -> int:
-    """Return the number after the largest one in a column; numbers from `end` on are damaged, and do not count."""
+    """Return the number after the largest in a column; numbers from `end` on are damaged and ignored."""
     largest = select(column).where(*own(column.table, key), column < end).order_by(column.desc()).limit(1)
     found = connection.execute(largest).scalar_one_or_none()
     return 0 if found is None or found < 0 else int(found) + 1

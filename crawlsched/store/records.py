@@ -1,4 +1,4 @@
-"""Records: a crawl's plans, figures and positions in the feed."""
+"""Records: a crawl's plans and figures, and the positions of readers of the change feed."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ __all__ = [
     "thinned",
 ]
 
-# From each age on, the rows of this many seconds become one; after the last age, none is kept.
+# Pairs of an age and a length, in seconds: from this age on, all rows within this length become one row.
 _LEVELS = ((2 * DAY, 600), (14 * DAY, 3_600))
 _KEPT = 730 * DAY
-# Figures that count events of the seconds before; all others are of their moment.
+# Figures that count the events since the row before; all other figures are of the row's time.
 _COUNTS = frozenset(("seconds", "used", "idle", "no_free_host", "missed", "visits", "errors", "changes", "delivered"))
 
 
 def save_plan(store: Store, data: dict[str, Any], now: float) -> None:
-    """Replace the kept plan (JSON), with which the next crawl and every command begin."""
+    """Replace the stored plan (JSON), with which the next crawl and every command begin."""
     row = store.row(id=0, made_at=now, data=to_json(data))
     store.write(lambda connection: put(connection, models.plans, [row]))
 
@@ -44,7 +44,7 @@ def last_plan(store: Store) -> dict[str, Any] | None:
 
 
 def put_sample(store: Store, time: float, figures: Mapping[str, float | None]) -> None:
-    """Keep the figures of a moment, by the names of `models.FIGURES`; they replace figures of the same second."""
+    """Write the figures of a moment, by the names of `models.FIGURES`; figures of the same second are replaced."""
     row = store.row(time=int(time), **{name: figures.get(name) for name in models.FIGURES})
     store.write(lambda connection: put(connection, models.samples, [row]))
 
@@ -58,7 +58,7 @@ def samples_since(store: Store, time: float) -> list[dict[str, Any]]:
 
 
 def thin_samples(store: Store, now: float) -> None:
-    """Make several old rows into one, and delete very old ones."""
+    """Join neighbouring old rows, and delete very old rows."""
     table = models.samples
     known = {row["time"]: row for row in samples_since(store, 0.0) if row["time"] < now - _LEVELS[0][0]}
     kept = {row["time"]: row for row in thinned(list(known.values()), now)}
@@ -73,20 +73,20 @@ def thin_samples(store: Store, now: float) -> None:
 
 
 def position_of(store: Store, follower: str) -> int | None:
-    """Return the number of the last change that arrived at a follower; None: it has not begun."""
+    """Return the number of the last change that a follower has received; None if it has not begun."""
     table = models.followers
     rows = store.rows(select(table.c.position).where(*store.own(table), table.c.name == follower))
     return rows[0].position if rows else None
 
 
 def put_position(store: Store, follower: str, position: int) -> None:
-    """Note how far a follower has come."""
+    """Write the number of the last change that a follower has received."""
     row = store.row(name=follower, position=position)
     store.write(lambda connection: put(connection, models.followers, [row]))
 
 
 def thinned(rows: Sequence[Mapping[str, Any]], now: float) -> list[dict[str, Any]]:
-    """Return rows joined by their age: counts are summed, other figures averaged over their `seconds`.
+    """Join old rows: counts are summed, and other figures averaged, weighted by their `seconds`.
 
     >>> rows = [{"time": 60 * n, "seconds": 60.0, "visits": n, "pages": 10.0} for n in (1, 2, 3)]
     >>> thinned(rows, now=3 * 86_400)
@@ -102,7 +102,7 @@ def thinned(rows: Sequence[Mapping[str, Any]], now: float) -> list[dict[str, Any
 
 
 def joined(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return neighbouring rows as one."""
+    """Join neighbouring rows into one row."""
     if len(rows) == 1:
         return dict(rows[0])
     one: dict[str, Any] = {"time": rows[-1]["time"]}

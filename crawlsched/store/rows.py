@@ -1,7 +1,7 @@
-"""Rows: values of Python and numpy made into rows of either database, and back.
+"""Rows: make values of Python and numpy into rows of either database, and rows into values.
 
-SQLite takes any value in any column, and a damaged file may have a text in the place of a number. A damaged row costs
-only that row: no allocation depends on its numbers, and this module keeps its values from other layers.
+SQLite takes any value in any column, and a damaged file may have a text in the place of a number. This module
+leaves damaged rows out, so that other layers need not check values, and no allocation depends on a damaged number.
 """
 
 import hashlib
@@ -47,7 +47,7 @@ logger = logging.getLogger("crawlsched.store")
 
 
 def to_json(value: Any) -> str:
-    r"""Write JSON in ASCII, so that no text in it can trouble a database.
+    r"""Write JSON in ASCII, which every database can store.
 
     >>> to_json({"a": np.float64(1.5), "b": np.arange(2), "c": "\0"})
     '{"a":1.5,"b":[0,1],"c":"\\u0000"}'
@@ -64,7 +64,7 @@ def _jsonable(value: Any) -> Any:
 
 
 def from_json(value: str | None) -> Any:
-    """Read JSON, or raise `DamagedRow`; None stays None."""
+    """Read JSON, or raise `DamagedRow`; None returns None."""
     if value is None:
         return None
     try:
@@ -74,7 +74,7 @@ def from_json(value: str | None) -> Any:
 
 
 def json_like(value: str | None, default: Any, what: str) -> Any:
-    """Read JSON of the default's type; damaged JSON gives the default, and a line in the log.
+    """Read JSON of the default's type; for damaged JSON, write a line to the log and return the default.
 
     >>> json_like('{"a": 1}', {}, "the host a"), json_like('[1]', {}, "the host a"), json_like(None, [], "it")
     ({'a': 1}, {}, [])
@@ -95,7 +95,7 @@ def digest(value: str) -> bytes:
 
 
 def url_digest(url: str) -> int:
-    """Make a signed 64-bit number for a URL, by which an index finds it.
+    """Make a signed 64-bit number for a URL, by which an index finds the URL.
 
     >>> url_digest("https://example.com/")
     1493557592560457051
@@ -103,17 +103,17 @@ def url_digest(url: str) -> int:
     return int.from_bytes(hashlib.blake2b(url.encode("utf-8", "replace"), digest_size=8).digest(), "big", signed=True)
 
 
-# Columns of JSON, which do not make a row unsound: only the damaged value is left out.
+# Columns of JSON. If one of these is damaged, only its value is left out, not the row.
 _JSON = frozenset(("problems", "quality", "hosts", "counts"))
 
-#: Numbers of sources are below this. They are places in a list, so a damaged one must not make it huge.
+#: The numbers of sources are below this limit. They are indices of a list, which a damaged number must not make huge.
 END_OF_SOURCES = 2**22
-#: Rows that are read or copied at once; likewise pages of a file.
+#: This number of rows, or pages of a file, is read or copied in one step.
 ROWS_AT_ONCE = 5_000
 
 
 def kinds_of(table: Table, *names: str) -> dict[str, tuple[type, ...]]:
-    """Return the kinds of values that columns of a table have, by default all but the two that each table has.
+    """Return the types of values that columns of a table have, by default all columns except shard and collection.
 
     >>> from crawlsched.store import models
     >>> kinds_of(models.hosts, "host", "crawl_delay")
@@ -128,7 +128,7 @@ def kinds_of(table: Table, *names: str) -> dict[str, tuple[type, ...]]:
 
 
 def misfit(values: Mapping[str, Any], kinds: Mapping[str, Any]) -> str | None:
-    """Return the fault of a row; None if every value is finite and of one of the kinds of its column.
+    """Return the fault of a row; None if every value is finite and has one of the types in `kinds`.
 
     >>> misfit({"url": "https://a.example/", "depth": 3}, {"url": str, "depth": int})
     >>> misfit({"url": 7.5}, {"url": str})
@@ -142,10 +142,10 @@ def misfit(values: Mapping[str, Any], kinds: Mapping[str, Any]) -> str | None:
 
 
 def fitting(rows: Sequence[Sequence[Any]], kinds: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
-    """Return the rows without misfits. The first values of a row are those of `kinds`, in its order; others may follow.
+    """Return the rows without misfits. The first values of a row are the columns of `kinds`, in this order.
 
-    Columns are checked as a whole, which takes a tenth of the time. Single rows are checked only if a column does not
-    fit.
+    Columns are checked as a whole, which takes a tenth of the time. Single rows are checked only if a column has a
+    misfit.
 
     >>> fitting([(3, 0.5), (4, float("nan")), ("5", 1.5)], {"page": int, "elapsed": (int, float)})
     [(3, 0.5)]
@@ -161,7 +161,7 @@ def fitting(rows: Sequence[Sequence[Any]], kinds: Mapping[str, Any]) -> Sequence
 def only_sound(
     rows: Iterable[dict[str, Any]], kinds: Mapping[str, Any], what: str, name: str
 ) -> Iterator[dict[str, Any]]:
-    """Yield the sound rows; each damaged one makes a line in the log, with `what` and the value of `name`."""
+    """Yield the sound rows. For each damaged row a line is logged, with `what` and the row's value of `name`."""
     for row in rows:
         wrong = misfit(row, kinds)
         if wrong is None:
@@ -170,22 +170,22 @@ def only_sound(
             logger.error("The %s %.60r is left out: its row in the database is damaged (%s).", what, row[name], wrong)
 
 
-#: The prefix of the names of columns by which `put` finds a row to change or to delete.
+#: The prefix of the names of columns by which `put` finds the rows to change or to delete.
 OWN = "own_"
 
 
 def own(table: Table, key: tuple[int, int]) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
-    """Make the conditions for a collection, or one shard of it."""
+    """Make the conditions that select a collection, or one shard of it."""
     return table.c.shard == key[0], table.c.collection == key[1]
 
 
 def same(one: Table, other: Table, *names: str) -> ColumnElement[bool]:
-    """Make the condition of a join: rows of one collection that agree in some columns."""
+    """Make the condition of a join: rows of the same collection with equal values in these columns."""
     return and_(*[one.c[name] == other.c[name] for name in ("shard", "collection", *names)])
 
 
 class _Among(FunctionElement[Any]):
-    type = NullType()  # for a truth value SQLAlchemy would write "= 1", and no index would be used
+    type = NullType()  # not Boolean, for which SQLAlchemy would write "= 1", so that no index is used
     inherit_cache = True
 
 
@@ -198,31 +198,31 @@ def _among(condition: Any, compiler: Any, **options: Any) -> str:
 
 
 def among(column: ColumnElement[Any], values: Sequence[int] | np.ndarray) -> ColumnElement[Any]:
-    """Make the condition that a column is one of many integers, with a single parameter for any number of them."""
+    """Make the condition that a column has one of many integers, which become a single parameter."""
     return _Among(column, literal(json_list(values), Text()))
 
 
 def among_those(column: ColumnElement[Any], name: str) -> ColumnElement[Any]:
-    """Make the same condition for a statement that is kept: its parameter takes a value of `json_list`."""
+    """Make the condition of `among` for a statement that is used again; the parameter `name` takes a `json_list`."""
     return _Among(column, bindparam(name, type_=Text()))
 
 
 def json_list(values: Sequence[int] | np.ndarray) -> str:
-    """Make integers into one parameter."""
+    """Make integers into the parameter of `among_those`."""
     return json.dumps([int(value) for value in values])
 
 
 def put(connection: Connection, table: Table, rows: Sequence[dict[str, Any]], how: str = "upsert") -> None:
-    """Write rows that all have the same columns.
+    """Write rows, all with the same columns, to a table.
 
-    "upsert" changes rows that exist already, and "insert" leaves them. "update" and "delete" find rows by the columns
-    whose names begin with `OWN`. "next text" keeps a page's present text as the one before, unless it is the same or
-    newer.
+    "upsert" changes existing rows, and "insert" does not change them. "update" and "delete" find rows by the columns
+    whose names begin with `OWN`. "next text" moves a page's present text to the column of the text before, unless
+    the present text is the same or newer.
     """
     if not rows:
         return
     names, dialect = tuple(rows[0]), connection.dialect.name
-    # Since that version SQLite has UPDATE ... FROM.
+    # SQLite has UPDATE ... FROM since version 3.33.
     if dialect != "sqlite" or how == "delete" or sqlite_version_info < (3, 33):
         connection.execute(_statement(table, how, names, dialect), rows)
         return
@@ -232,23 +232,23 @@ def put(connection: Connection, table: Table, rows: Sequence[dict[str, Any]], ho
     begin = 0
     while begin < len(rows):
         most = min(len(rows) - begin, _MOST_PARAMETERS // len(names))
-        n = 1 << most.bit_length() - 1  # few sizes, so that SQLite can reuse its statements
+        n = 1 << most.bit_length() - 1  # a power of two, so that few different statements are needed, which are reused
         statement, order = _of_many(table, how, names, n)
         values = tuple(row[name] for row in rows[begin : begin + n] for name in order)
         connection.exec_driver_sql(statement, values)
         begin += n
 
 
-# SQLite takes this many parameters in every version.
+# Every version of SQLite takes this number of parameters.
 _MOST_PARAMETERS = 999
 
 
 @lru_cache(maxsize=1024)
 def _of_many(table: Table, how: str, names: tuple[str, ...], n: int) -> tuple[str, Sequence[str]]:
-    """Return a statement of SQLite's that writes n rows, and the order of a row's values.
+    """Return a statement for SQLite that writes n rows, and the order of a row's values.
 
-    SQLite releases the interpreter's lock with each statement, and a busy crawl then keeps it for half a millisecond.
-    With one statement for each row, a crawl at its limit sent a sixth less.
+    SQLite releases the interpreter's lock with each statement, and then waits half a millisecond for a busy crawl to
+    release the lock. With one statement for each row, a crawl at its limit sent a sixth less.
     """
     row = f"({', '.join('?' * len(names))})"
     rows = ", ".join([row] * n)
@@ -283,7 +283,7 @@ def _statement(table: Table, how: str, names: tuple[str, ...], dialect: str) -> 
 
 
 def _insert(table: Table, dialect: str) -> Any:
-    # Loading the module of PostgreSQL takes as long as a short command, which does not need it.
+    # Imported here, since loading SQLAlchemy's PostgreSQL module takes as long as a short command.
     if dialect == "postgresql":
         from sqlalchemy.dialects import postgresql
 

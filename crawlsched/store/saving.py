@@ -1,7 +1,7 @@
-"""Saving: a batch made into rows, and written in one transaction.
+"""Saving: make a batch into rows, and write these in one transaction.
 
-The database may refuse a row (an integer too large, a key that exists already). Such a row must not block the others:
-the transaction is repeated row by row, and refused rows are counted and logged.
+The database may refuse a row (an integer too large, a key that exists already). Such a row must not block the others.
+So the transaction is repeated row by row, and refused rows are counted and logged.
 """
 
 import logging
@@ -27,7 +27,7 @@ logger = logging.getLogger("crawlsched.store")
 Row = dict[str, Any]
 #: Rows by the number of their step.
 Prepared = dict[int, list[Row]]
-#: How many rows of a batch the database refused, by table.
+#: The number of rows of a batch that the database refused, by table.
 Refused = Counter[str]
 
 _OWN_PAGE = (OWN + "shard", OWN + "collection", OWN + "page")
@@ -38,7 +38,7 @@ _NEVER_CRAWLED = {
 }
 
 
-# Types that need no cleaning: nearly all values are of these, and each visit writes three dozen.
+# Types that need no cleaning. This is checked first, since nearly all values have these types.
 _PLAIN = frozenset({int, float, bytes, type(None)})
 
 
@@ -60,7 +60,7 @@ def _clean(value: Any) -> Any:
 
 
 def _named(*names: str) -> Callable[[Any], Row]:
-    """Return a function that makes a row of these columns from a key and a value, or from tuples of them."""
+    """Return a function that makes a row of these columns from a key and a value; either may be a tuple."""
 
     def row(item: tuple[Any, Any]) -> Row:
         parts = [part if isinstance(part, tuple) else (part,) for part in item]
@@ -70,7 +70,7 @@ def _named(*names: str) -> Callable[[Any], Row]:
 
 
 def _new_pages(batch: Batch) -> Iterator[tuple[NewPage, Row]]:
-    """Yield the new pages with those of their columns that the batch has."""
+    """Yield the new pages, each with its row of `Batch.columns`, or the row of a page that was never crawled."""
     if batch.new_pages:
         states = dict(_states(batch))
         yield from ((page, states.get(number, _NEVER_CRAWLED)) for number, page in batch.new_pages.items())
@@ -84,7 +84,7 @@ def _new_page(item: tuple[NewPage, Row]) -> Row:
 
 
 def _states(batch: Batch) -> Iterator[tuple[int, Row]]:
-    """Yield number and columns of each page whose columns the batch has."""
+    """Yield number and columns of each page in `Batch.columns`."""
     if not batch.columns:
         return
     order = np.argsort(batch.columns["page"], kind="stable")
@@ -102,7 +102,7 @@ def _states(batch: Batch) -> Iterator[tuple[int, Row]]:
 
 
 def _values(column: np.ndarray) -> list[Any]:
-    """Make a column into a list of Python's values; values that are not finite (nan, never) become None."""
+    """Make a column into a list of Python's values; nan and infinity become None."""
     values: list[Any] = column.tolist()
     return [value if isfinite(value) else None for value in values] if column.dtype.kind == "f" else values
 
@@ -139,10 +139,10 @@ def _retracted(item: tuple[int, str]) -> Row:
 
 
 _FURTHER = models.further_sources.c.keys()[2:]
-# The steps of writing a batch: the table, how to write it, the data in the batch, and how they become rows.
+# The steps of writing a batch: the table, the `how` of `put`, the data in the batch, and how these become rows.
 _STEPS: tuple[tuple[Table, str, Callable[[Batch], Iterable[Any]], Callable[[Any], Row]], ...] = (
     (models.request_templates, "insert", lambda batch: batch.templates.items(), _named("digest", "data")),
-    # "upsert", since the same page may come again with newer numbers when a batch is repeated.
+    # "upsert", since a repeated batch may write the same page again with newer numbers.
     (models.pages, "upsert", _new_pages, _new_page),
     (models.pages, "update", lambda batch: (s for s in _states(batch) if s[0] not in batch.new_pages), _content),
     (models.pages, "update", lambda batch: batch.contents.items(), _content),
@@ -163,7 +163,7 @@ _STEPS: tuple[tuple[Table, str, Callable[[Batch], Iterable[Any]], Callable[[Any]
 
 
 def prepared(batch: Batch, key: tuple[int, int], refused: Refused, forgotten: Collection[int] = ()) -> Prepared:
-    """Make a batch into rows, without those of `forgotten` pages; `refused` counts data that cannot become rows."""
+    """Make a batch into rows, without rows of `forgotten` pages; `refused` counts data that cannot become rows."""
     rows: Prepared = {}
     for number, (table, how, items, row) in enumerate(_STEPS):
         own = OWN if how in ("update", "delete") else ""
@@ -178,7 +178,7 @@ def prepared(batch: Batch, key: tuple[int, int], refused: Refused, forgotten: Co
             except (TypeError, ValueError, OverflowError, AttributeError, LookupError) as error:
                 _refuse(refused, table.name, str(item)[:80], error)
                 continue
-            # These rows are for the inboxes of other shards.
+            # Rows of inboxes name their shard themselves, since they are for other shards.
             made |= {"collection": key[1]} if how == "insert" and table is models.inbox else of_collection
             if not forgotten or made.get(page) not in forgotten:
                 rows.setdefault(number, []).append(made)
@@ -196,7 +196,7 @@ def write(connection: Connection, several: Sequence[tuple[Prepared, Refused]]) -
 
 
 def write_carefully(connection: Connection, several: Sequence[tuple[Prepared, Refused]]) -> None:
-    """Write the rows so that a refused one does not stop the others."""
+    """Write the rows so that a refused row does not stop the others."""
     for prepared, refused in several:
         for number, (table, how, _, _) in enumerate(_STEPS):
             for rows in _alike(prepared.get(number, ())):
@@ -204,7 +204,7 @@ def write_carefully(connection: Connection, several: Sequence[tuple[Prepared, Re
 
 
 def _put_carefully(connection: Connection, table: Table, rows: list[Row], how: str, refused: Refused) -> None:
-    """Write rows, all at once or, if the database refuses one of them, each by itself."""
+    """Write all rows together or, if the database refuses one of them, each row by itself."""
     try:
         with connection.begin_nested():
             put(connection, table, rows, how)
@@ -220,7 +220,7 @@ def _put_carefully(connection: Connection, table: Table, rows: list[Row], how: s
 
 
 def _alike(rows: Iterable[Row]) -> list[list[Row]]:
-    """Group rows with the same columns, but keep the order of changes to the same row."""
+    """Group rows with the same columns, but keep the order of changes to the same stored row."""
     groups: list[list[Row]] = []
     group_of: dict[tuple[Any, ...], int] = {}
     for row in rows:

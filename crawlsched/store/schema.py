@@ -1,4 +1,4 @@
-"""The schema: which revision a database has, whether it is ours, and how to upgrade it to this version."""
+"""The schema: find the revision of a database, whether it is one of crawlsched, and upgrade it to this version."""
 
 import threading
 from contextlib import closing
@@ -13,18 +13,18 @@ from crawlsched.store.models import metadata
 
 __all__ = ["check", "current", "damage", "head", "prepare", "upgrade"]
 
-#: Alembic's table has a name of ours, so that another program's migrations are never taken for ours.
+#: The name of Alembic's table, so that another program's migrations are not taken for those of crawlsched.
 VERSION_TABLE = "crawlsched_version"
 
 #: The key of the advisory lock under which a PostgreSQL database is upgraded ("crawlsch" as a number).
 ADVISORY_LOCK = int.from_bytes(b"crawlsch", "big")
 
-# Alembic's environment is global to the process: two threads must not run one at the same time.
+# Alembic's environment is global to the process, so two threads must not migrate at the same time.
 _alembic = threading.Lock()
 
 
 def migrations() -> Path:
-    """Find the migrations: inside the installed package, or at the top of the checkout."""
+    """Return the folder of migrations, inside the installed package or at the top of the checkout."""
     package = Path(crawlsched.__file__).parent
     for place in (package / "migrations", package.parent / "migrations"):
         if (place / "env.py").is_file():
@@ -38,7 +38,7 @@ def head() -> str:
 
 
 def _revisions() -> set[str]:
-    """Return all revisions by the names of their files, since loading Alembic would take long. A test compares both."""
+    """Return all revisions, by the names of their files, since loading Alembic would take long."""
     return {path.name.partition("_")[0] for path in (migrations() / "versions").glob("[0-9]*.py")}
 
 
@@ -62,7 +62,7 @@ def current(url: str) -> str | None:
 
 
 def check(url: str) -> str:
-    """Return the revision if it is this version's, or raise `SchemaOutOfDate` with what to do."""
+    """Return the revision if it is this version's; otherwise raise `SchemaOutOfDate`, which names the remedy."""
     revision = _known(url)
     if revision != head():
         name = database_url(url).render_as_string()
@@ -73,15 +73,15 @@ def check(url: str) -> str:
 
 
 def prepare(url: str) -> str:
-    """Bring a database to this version's revision. On PostgreSQL refuse older tables: other programs may use them."""
+    """Bring a database to this version's revision. On PostgreSQL refuse older tables, which other programs may use."""
     may_upgrade = database_url(url).get_backend_name() == "sqlite" or current(url) is None
     return upgrade(url) if may_upgrade else check(url)
 
 
 def upgrade(url: str) -> str:
-    """Bring a database to this version's revision, and return it; several processes may do so at once.
+    """Bring a database to this version's revision, which is returned; several processes may call this together.
 
-    One that is ahead, too old, or another program's raises `SchemaOutOfDate`, and is not changed.
+    A database that is ahead, too old, or another program's raises `SchemaOutOfDate`, and is not changed.
     """
     if _known(url) == head():
         return head()
@@ -93,7 +93,7 @@ def upgrade(url: str) -> str:
     ):
         if not database.is_sqlite:
             connection.execute(select(func.pg_advisory_xact_lock(ADVISORY_LOCK)))
-        if _revision(connection, database.name) != head():  # no other process was first
+        if _revision(connection, database.name) != head():  # no other process has upgraded it meanwhile
             migrate(connection)
         return head()
 
@@ -112,7 +112,7 @@ def migrate(connection: Connection) -> None:
 
 
 def damage(database: Database) -> list[str]:
-    """Look for damage; return one sentence for each finding, none if all is well."""
+    """Look for damage; return one sentence for each finding."""
     with database.reading() as connection:
         if database.is_sqlite:
             lines = "\n".join(connection.execute(text("PRAGMA quick_check")).scalars()).splitlines()
@@ -123,7 +123,7 @@ def damage(database: Database) -> list[str]:
 
 
 def _revision(connection: Connection, name: str) -> str | None:
-    """Read the revision of a database, or refuse it as not ours."""
+    """Return the revision of a database; raise an error if it belongs to another program."""
     tables = set(inspect(connection).get_table_names())
     if VERSION_TABLE in tables:
         found = connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalars().all()
@@ -137,7 +137,7 @@ def _revision(connection: Connection, name: str) -> str | None:
 
 
 def _known(url: str) -> str | None:
-    """Return a database's revision, or refuse one that this version does not know."""
+    """Return a database's revision; raise an error if this version does not know the revision."""
     revision, known, name = current(url), _revisions(), database_url(url).render_as_string()
     if revision is None or revision in known:
         return revision

@@ -1,7 +1,7 @@
-"""Splitting: a collection divided among more shards, with all that was learned of its pages; PostgreSQL only.
+"""Splitting: divide a collection among more shards, with all data of its pages; PostgreSQL only.
 
-A collection of one process has a single shard. It can be split only while no process crawls it. All happens in one
-transaction: if that fails, the collection is as it was.
+A collection of one process has a single shard. A collection can be split only while no process crawls it. If
+splitting fails, the collection is not changed.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from crawlsched.store.rows import json_like
 
 __all__ = ["split"]
 
-# A page keeps its number: a new shard has no pages yet, so no number comes twice. Pages move last, since the other rows
-# find their new shards by them.
+# Pages keep their numbers, since a new shard has no other pages. The rows of `pages` move last, since the new
+# shards of rows in these tables are looked up there.
 _OF_PAGES = ("page_traces", "page_texts", "announcements", "further_sources", "observations", "changes")
 _MOVE_WITH_PAGES = (
     "UPDATE {table} t SET shard = h.shard FROM pages p JOIN moved_hosts h ON h.host = p.host"
     " WHERE t.collection = :collection AND p.collection = :collection AND p.shard = t.shard AND p.page = t.page"
     " AND h.shard <> t.shard"
 )
-# By table, the column with the host of a row. Only sources that are polled have a host.
+# By table, the SQL for the host of a row. Only sources that are polled have a host.
 _OF_HOSTS = {
     "pages": "t.host",
     "hosts": "t.host",
@@ -40,7 +40,7 @@ _MOVE_WITH_HOSTS = (
     "UPDATE {table} t SET shard = h.shard FROM moved_hosts h"
     " WHERE t.collection = :collection AND h.host = {host} AND h.shard <> t.shard"
 )
-# Every shard knows the names of senders, and the notes for other processes.
+# Rows that every shard needs are copied to the new shards.
 _COPY = (
     "INSERT INTO {table} ({columns}) SELECT s.shard, {others} FROM {table} t"
     " JOIN generate_series(:n_before, :n_after - 1) AS s(shard) ON s.shard % :n_before = t.shard"
@@ -48,12 +48,12 @@ _COPY = (
 )
 _IS_OF_NO_HOST = "NOT EXISTS (SELECT 1 FROM moved_hosts h WHERE h.host = {host})"
 _COPIED = {
-    # A plan of all pages is as good for some of them.
+    # A plan of all pages can be used for some of them.
     **dict.fromkeys(("collections", "tombstones", "followers", "plans"), "true"),
     **{table: _IS_OF_NO_HOST.format(host=_OF_HOSTS[table]) for table in ("sources", "noise_masks")},
     "commands": "t.done_at IS NULL",
 }
-# A new shard must not give a number that its old shard has given already.
+# A new shard must not use a page number that its old shard has used.
 _GIVEN = (
     "UPDATE collections t SET pages_given = greatest(t.pages_given, (SELECT max(p.page) FROM pages p"
     " WHERE p.shard = t.shard AND p.collection = t.collection)) WHERE t.collection = :collection"
@@ -66,7 +66,7 @@ _AFTERWARDS = (
     "INSERT INTO request_templates (shard, collection, digest, data) SELECT DISTINCT p.shard, t.collection, t.digest,"
     " t.data FROM request_templates t JOIN pages p ON p.collection = t.collection AND p.template = t.digest"
     " AND p.shard % :n_before = t.shard WHERE t.collection = :collection AND p.shard >= :n_before",
-    # A sitemap's announcements of other shards' pages are not handed over, so no source announces these pages.
+    # A sitemap's announcements are not handed over to other shards, so pages of other shards lose this source.
     "UPDATE pages t SET source = -1, n_signals = 0, n_signals_total = 0, signalled_since = NULL, true_signals = 0,"
     f" false_signals = 0 WHERE{_UNKNOWN_SOURCE}",
     f"UPDATE observations t SET source = -1 WHERE{_UNKNOWN_SOURCE}",
@@ -74,7 +74,7 @@ _AFTERWARDS = (
     f"DELETE FROM further_sources t WHERE{_UNKNOWN_SOURCE}",
     "UPDATE sources t SET parent = NULL WHERE t.collection = :collection AND t.parent IS NOT NULL AND NOT EXISTS"
     " (SELECT 1 FROM sources s WHERE s.shard = t.shard AND s.collection = t.collection AND s.source = t.parent)",
-    # The plan has the numbers of pages of the old shards.
+    # The plan's counts of pages are those of the old shards.
     "UPDATE plans SET data = (data::jsonb - 'page_counts')::text WHERE collection = :collection",
     "DELETE FROM leases WHERE collection = :collection",  # no shard has an owner now
 )
@@ -85,11 +85,11 @@ _COUNT = "SELECT shard, count(*) AS n FROM pages WHERE collection = :collection 
 
 
 def split(database: Database, name: str, n_shards: int | None = None, rate: float = 1.0) -> dict[str, Any]:
-    """Divide a collection among more shards (by default twice as many) while no process crawls it, or can begin to.
+    """Divide a collection among more shards, by default twice as many, and lock it so that no crawl starts meanwhile.
 
-    The number is a power of two, at most 4096. `rate` is used if the collection had one process and its last crawl
-    left no rate. After an error nothing is changed. Return the numbers of shards before and after (1 before: it
-    belonged to one process), the rate of all processes together, and how many pages each shard has.
+    `n_shards` is a power of two, at most 4096. `rate` is used if the collection had one process and its last crawl has
+    stored no rate. After an error nothing is changed. Return the numbers of shards before and after, the rate
+    of all processes together, and how many pages each shard has. A collection of one process counts as one shard.
     """
     if database.is_sqlite:
         raise StoreError(
@@ -102,8 +102,8 @@ def split(database: Database, name: str, n_shards: int | None = None, rate: floa
         number = connection.execute(wanted).scalar()
         if number is None:
             raise StoreError(f"The database {database.name!r} has no collection {name!r}.")
-        # These locks keep all processes from claiming and writing until the end. A renewal locks rows in the same
-        # order.
+        # Until the end, these locks keep all processes from claiming shards and from writing. A renewal locks rows in
+        # the same order.
         connection.execute(text("SET LOCAL lock_timeout = '15s'"))
         for table in (models.budgets, models.leases):
             locked = select(table.c.shard).where(table.c.collection == number).order_by(table.c.shard)
@@ -119,7 +119,7 @@ def split(database: Database, name: str, n_shards: int | None = None, rate: floa
         rate = _share_rate(connection, number, n_after, is_shared=n_before is not None, rate=rate)
         n_pages = _move(connection, number, n_before or 1, n_after)
     with database.explained("written"), database.writing() as connection:
-        # Without statistics the server reads far too much to find one page.
+        # Without new statistics, PostgreSQL would read far too much to find one page.
         connection.execute(text("ANALYZE"))
     return {"n_before": n_before or 1, "n_after": n_after, "rate": rate, "n_pages": n_pages}
 
@@ -157,7 +157,7 @@ def _move(connection: Connection, number: int, n_before: int, n_after: int) -> t
     for table, host in _OF_HOSTS.items():
         do(_MOVE_WITH_HOSTS, table=table, host=host)
     for table, condition in _COPIED.items():
-        # Positions in the feed hold only for the old shard's feed.
+        # A position in the feed is valid only for the old shard's feed.
         names = [name for name in models.metadata.tables[table].c.keys()[1:] if not name.startswith("changes_")]
         columns, others = ", ".join(["shard", *names]), ", ".join(f"t.{name}" for name in names)
         do(_COPY, table=table, columns=columns, others=others, condition=condition)

@@ -1,4 +1,4 @@
-"""The store: one collection, or one shard of it, in one database, with its readers and writers."""
+"""The store: one collection, or one shard of it, in a database, with its readers and writers."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -37,7 +37,7 @@ class Store(Access):
         self.forgetting = Forgetting(self, self.tombstones)
 
     def take_lease(self, spider: str, now: float | None = None) -> Lease:
-        """Become the one process that writes this collection; see `Lease.take` for the arguments."""
+        """Take the lease of this collection for this process; see `Lease.take` for the arguments."""
         self.lease = Lease.take(self.database, self.key, self.name, spider, now)
         return self.lease
 
@@ -47,8 +47,9 @@ class Store(Access):
     ) -> "Store":
         """Open a collection.
 
-        `upgrade` first brings the database to this version's schema, if it is SQLite or has no tables, and makes
-        a missing collection. Without it, or with `read_only`, both are errors. After an error nothing is changed.
+        `upgrade` brings an SQLite database, or one without tables, to this version's schema, and makes a missing
+        collection. Without `upgrade`, or with `read_only`, an old schema or a missing collection is an error. After
+        an error nothing is changed.
         """
         require_posix()
         makes = upgrade and not read_only
@@ -67,12 +68,12 @@ class Store(Access):
         self.database.close()
 
     def owner(self) -> LeaseRow | None:
-        """Return who owns the collection, or owned it last, with its last status; None: no process ever did."""
+        """Return the present or last owner of the collection, with its last status; None if there never was one."""
         with self.database.reading() as connection:
             return lease_row(connection, self.key)
 
     def clock(self) -> float:
-        """Return the time by the clock of the database, in POSIX seconds: heartbeats are compared with it."""
+        """Return the time by the database's clock, in POSIX seconds, with which heartbeats are compared."""
         with self.database.reading() as connection:
             return self.database.clock(connection)
 
@@ -89,17 +90,18 @@ class Store(Access):
     ) -> Iterator[dict[str, np.ndarray]]:
         """Yield every page as arrays, in blocks, in the order of page numbers.
 
-        ``host_number(name)`` is called once for each host; without it ``host`` holds the names. Log-likelihoods of
-        another `grid`, and rows of another `estimator`, are left out. `fingerprinter` names the one in use.
+        ``host_number(name)`` is called once for each host; without it, ``host`` has the names. Log-likelihoods of
+        another `grid`, and states of another `estimator`, are left out. `fingerprinter` is the name of the
+        fingerprinter in use.
 
         Yields
         ------
         dict of str to ndarray
             ``page`` int64, ``host`` int32, ``depth`` int32; every name in `models.LOADED_COLUMNS`
-            (never: -inf in crawled_at, nan in changed_at and signalled_since); ``request_fingerprint`` uint8, shape
-            (n, 20), and ``other_fingerprinter`` bool; ``log_likelihood`` uint16, shape (n, n_rates), and
-            ``has_log_likelihood`` bool: False if the page has to start from the prior (its row is 0);
-            with an `estimator` its rows, ``estimator_state`` bytes, and ``has_estimator_state`` bool.
+            ("never" is -inf in crawled_at, and nan in changed_at and signalled_since); ``request_fingerprint`` uint8,
+            shape (n, 20), and ``other_fingerprinter`` bool; ``log_likelihood`` uint16, shape (n, n_rates), and
+            ``has_log_likelihood`` bool, False if the page has to start from the prior (its row is then 0). With an
+            `estimator` also its states, ``estimator_state`` bytes, and ``has_estimator_state`` bool.
         """
         wanted = wanted_pages(self.key, grid, n_rates, fingerprinter, estimator, self.database.is_sqlite)
         if pages is not None:
@@ -108,9 +110,9 @@ class Store(Access):
             yield from page_blocks(connection, wanted, block, host_number, n_rates)
 
     def save(self, batch: Batch) -> Refused:
-        """Write a batch in one transaction, and count the refused rows by table. Writing it twice changes nothing more.
+        """Write a batch in one transaction, and count the refused rows by table. A batch may be written twice.
 
-        If another process took the lease over (`CollectionInUse`) or the database fails, nothing is written.
+        If another process has taken the lease over (`CollectionInUse`), or the database fails, nothing is written.
         """
         refused, left_out = save_all([(self, batch)])
         if left_out:
@@ -118,7 +120,7 @@ class Store(Access):
         return refused[0]
 
     def prepared(self, batch: Batch, refused: Refused) -> Prepared:
-        """Make a batch into rows, to be written before the `turn` is given away."""
+        """Make a batch into rows; the caller keeps the `turn` until these are written."""
         self.forgetting.note_templates(batch.templates)
         return saving.prepared(batch, self.key, refused, self.forgetting.pages)
 
@@ -126,8 +128,8 @@ class Store(Access):
 def save_all(parts: Sequence[tuple[Store, Batch]]) -> tuple[list[Refused], list[Batch]]:
     """Write batches in one transaction, the older first, and count the refused rows of each.
 
-    Batches for shards that another process has now are left out, and returned, too. A refused row does not stop the
-    others.
+    Batches for shards that another process has claimed are not written, and are also returned. A refused row does not
+    stop the others.
     """
     stores = {store.key: store for store, _ in parts}
     database = parts[0][0].database
@@ -156,7 +158,7 @@ def _require_writable(database: Database) -> None:
 
 
 def _collection_number(database: Database, name: str, shard: int, create: bool) -> int:
-    """Return a collection's number, and make it if need be."""
+    """Return a collection's number; `create` makes a missing collection."""
     table = models.collections
     with database.reading() as connection:
         rows = connection.execute(select(table.c.name, table.c.collection).where(table.c.shard == shard)).all()
@@ -176,5 +178,5 @@ def _collection_number(database: Database, name: str, shard: int, create: bool) 
         with database.explained("written"), database.writing() as connection:
             connection.execute(insert(table).values(shard=shard, collection=number, name=name))
         return number
-    except IntegrityError:  # another process made one at the same time
+    except IntegrityError:  # another process has made the collection at the same time
         return _collection_number(database, name, shard, create)

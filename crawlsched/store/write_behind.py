@@ -13,20 +13,20 @@ __all__ = ["WriteBehind"]
 
 logger = logging.getLogger("crawlsched.store")
 
-#: The batches that are handed over at one moment, one for each store.
+#: The batches that one call of `submit` hands over, one for each store.
 Parts = Sequence[tuple[Store, Batch]]
 
 # Seconds from a first failure to the next attempt, and the longest pause between attempts. At the end of the crawl, a
-# write that has begun gets the longest pause to finish.
+# write that has begun may take as long as the longest pause.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 
 
 class WriteBehind:
     """Write batches in another thread and never drop one.
 
-    Batches handed over at one moment are written in one transaction, for any number of stores: all of them, or,
-    after a crash, none. If a batch cannot be written (locked, disk full, connection lost), it is tried again after
-    0.1 s, then ever more rarely. Later batches wait behind it, and are then written with it. Rows for a shard that
+    All batches of one `submit` are written in one transaction, so after a crash all or none of them are stored. If a
+    batch cannot be written (locked, disk full, connection lost), writing is tried again. The first pause is 0.1 s, and
+    further pauses become longer. Later batches wait, and are then written with this batch. Rows for a shard that
     another process has claimed are left out.
     """
 
@@ -42,7 +42,7 @@ class WriteBehind:
         self._thread.start()
 
     def submit(self, *parts: tuple[Store, Batch]) -> None:
-        """Hand over a batch, without waiting; it must not be changed afterwards."""
+        """Hand over batches, without waiting; they must not be changed afterwards."""
         with self._changed:
             if self._closing:
                 raise StoreError("The write-behind is closed; nothing can be written any more.")
@@ -51,23 +51,23 @@ class WriteBehind:
 
     @property
     def in_flight(self) -> bool:
-        """Whether a batch is being written or waits; then the crawling thread goes on collecting."""
+        """Whether a batch is being written or waits, so that the crawling thread should hand over no more yet."""
         return bool(self._waiting)
 
     @property
     def oldest_unsaved_at(self) -> float | None:
-        """Time of the oldest change (`Batch.since`) not written yet, without waiting; None if there is none."""
-        waiting = list(self._waiting)  # copied at once, since the thread takes from it; it seldom has more than one
+        """The time of the oldest change that is not written yet (`Batch.since`); None if all are written."""
+        waiting = list(self._waiting)  # a copy, since the other thread removes batches
         return min((batch.since for parts in waiting for _, batch in parts if batch.since is not None), default=None)
 
     def drain(self, timeout: float = 600.0) -> bool:
-        """Wait until everything submitted is written; False if `timeout` seconds were not enough, or it is `lost`."""
+        """Wait until all batches are written; False after `timeout` seconds, or when `lost` is set."""
         with self._changed:
             self._changed.wait_for(lambda: not self._waiting or self.lost is not None, timeout)
             return not self._waiting
 
     def close(self, timeout: float = 60.0) -> bool:
-        """Write the remaining batches, and then stop; False, and one line in the log, if a row could not be written."""
+        """Write the remaining batches, then stop; if a row cannot be written, log a line and return False."""
         drained = self.drain(timeout)
         with self._changed:
             self._closing = True
@@ -119,7 +119,7 @@ class WriteBehind:
                     self._changed.notify_all()
 
     def _failed(self, error: Exception) -> None:
-        """Remember the error; only the first of several in a row makes a line in the log."""
+        """Note the error; only the first of several errors in a row is logged."""
         first, self.failure = self.failure is None, str(error) or type(error).__name__
         if first:
             expected = isinstance(error, StoreError)

@@ -1,5 +1,5 @@
-"""Several processes, one collection: this process's part in it.
+"""How this process takes part in a collection that several processes crawl.
 
-Begin reading with `shared_crawl`; `membership` speaks with the database, `holding` has the shards that are here, and
-`inbox` takes in what other processes have found for them.
+Begin reading with `shared_crawl`; `membership` renews this process's grant in the database. `holding` loads and
+gives back shards. `inbox` takes in rows that other processes have written for these shards.
 """

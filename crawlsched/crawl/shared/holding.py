@@ -1,4 +1,4 @@
-"""Holding: the shards that this process has; they are claimed, loaded, crawled, and given back or lost."""
+"""Holding: load the shards that this process has claimed, and give shards back."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ __all__ = ["Holding"]
 
 logger = logging.getLogger(__name__)
 
-# A process that begins loads the shards that it can claim before its spider starts, for these seconds at most.
+# Before its spider starts, a process loads the shards that it can claim, for at most this number of seconds.
 _LONGEST_BEGINNING = 10.0
-# The pages of a shard that another thread has read, and the rows that wait there.
+# The pages of a shard, read by another thread, and the rows of its inbox.
 _Loaded = tuple[StoredShard, list[Outgoing]]
 
 
 class Holding:
-    """Follows the membership: loads shards that were claimed, and ends those that are given away or lost."""
+    """Follows the membership: loads shards that were claimed, and takes out shards that are given away or lost."""
 
     def __init__(
         self, refresher: Refresher, shared: SharedCollection, membership: Membership, inbox: Inbox, aside: Aside
@@ -42,13 +42,13 @@ class Holding:
         self._epochs: dict[int, int] = {}
         # Shards that are being loaded, or whose pages are being taken out of memory.
         self._moving: set[int] = set()
-        # Until when a shard that is given away may end its visits.
+        # By shard that is given away: the time when its visits must have ended.
         self._draining: dict[int, float] = {}
-        # By shard that leaves: it is written down once this number of batches is.
+        # By shard that leaves: all its changes are written once this number of batches is written.
         self._leaving: dict[int, int] = {}
 
     def begin(self) -> None:
-        """Load the shards that nobody has before the spider starts: its first requests are then for known pages."""
+        """Load the shards without an owner before the spider starts, so that its first requests are for known pages."""
         until = self._refresher.clock() + _LONGEST_BEGINNING
         membership = self._membership
         membership.renewed.wait(_LONGEST_BEGINNING)
@@ -56,7 +56,7 @@ class Holding:
             claimed = {shard: e for shard, e in membership.mine().items() if shard not in self._here}
             for shard, epoch in sorted(claimed.items()):
                 if self._refresher.clock() >= until:
-                    break  # the rest is loaded beside the crawl, and others may have some of it
+                    break  # the other shards are loaded during the crawl, or by other processes
                 for _ in self._taking_in(shard, epoch, self._read(shard, epoch, ROWS_AT_ONCE)):
                     pass
             membership.renewed.clear()
@@ -66,19 +66,19 @@ class Holding:
                 return
 
     def look(self, now: float) -> None:
-        """Take up the database's last answer; a timer calls this several times a second."""
+        """Follow the database's last answer. A timer calls this several times a second."""
         owned = self._membership.mine()
         for shard in [shard for shard in self._here if owned.get(shard) != self._epochs[shard]]:
             self._lose(shard)
         for shard, epoch in owned.items():
             if self._membership.is_leaving and shard not in self._here:
-                self._membership.stops(shard, epoch)  # there is nothing to write down
+                self._membership.stops(shard, epoch)  # nothing of it is loaded, so there is nothing to write
                 self._membership.is_done_with(shard)
             elif shard not in self._here and shard not in self._moving:
                 self._load(shard, epoch)
         for shard in list(self._here) if self._membership.is_leaving else self._membership.to_release:
             if shard in self._here and shard not in self._draining:
-                self._draining[shard] = now + LEASE  # until then at most it ends its visits
+                self._draining[shard] = now + LEASE  # its visits must have ended then
                 # A visit begun now would still be open when another process asks the same host.
                 self._refresher.hosts.is_leaving = self._is_leaving
                 self._publish(shard, ready=False)
@@ -91,10 +91,10 @@ class Holding:
             del self._leaving[shard]
             self._membership.is_done_with(shard)
 
-    # -- one comes
+    # -- a shard is loaded
 
     def _read(self, shard: int, epoch: int, at_once: int = MOVED_AT_ONCE) -> _Loaded:
-        """Read a shard, block by block, and what waits for it; any thread may."""
+        """Read a shard, block by block, and its inbox. Any thread may call this."""
         store = self._shared.store(shard)
         store.lease = self._shared.lease(shard, self._membership.token, epoch)
         stored = self._refresher.shard_pages.read(Shard(store), at_once=at_once)
@@ -113,7 +113,7 @@ class Holding:
             if isinstance(found, Exception):
                 self._moving.discard(shard)
                 logger.error(
-                    "The shard %d cannot be loaded, and is left to another process: %s", shard, in_words(found)
+                    "The shard %d cannot be loaded here, so another process has to load it: %s", shard, in_words(found)
                 )
                 self._membership.stops(shard, epoch, failed=True)
                 self._membership.is_done_with(shard)
@@ -125,7 +125,7 @@ class Holding:
         self._aside.run(f"loading the shard {shard}", load, loaded)
 
     def _taking_in(self, shard: int, epoch: int, loaded: _Loaded) -> Iterator[None]:
-        """Take a shard in, step by step; then it gets its share."""
+        """Take a shard into memory, step by step. Then it gets its part of the rate."""
         now = self._refresher.clock()
         stored, waiting = loaded
         yield from self._refresher.shard_pages.take_in(stored, now)
@@ -137,14 +137,14 @@ class Holding:
         self._refresher.count("crawlsched/shards/claimed")
 
     def _publish(self, shard: int, *, ready: bool = True) -> None:
-        """Say whether a shard is loaded; how large it is goes with each heartbeat, too."""
+        """Write whether a shard is loaded, and its number of pages, which each heartbeat writes, too."""
         token = self._shared.lease(shard, self._membership.token, self._epochs[shard]).token
         self._membership.publish(shard, token, self._here[shard].n_pages, ready=ready)
 
-    # -- one goes
+    # -- a shard is given away or lost
 
     def _is_leaving(self, host: int) -> bool:
-        """Whether a host, even one found just now, is of a shard that is given away."""
+        """Whether a host belongs to a shard that is given away. The host may have just been found."""
         shard = self._collection.shards.of_host(host)
         return shard is not None and shard.number in self._draining
 
@@ -158,7 +158,7 @@ class Holding:
         self._inbox.ended(shard)
 
     def _give_back(self, shard: int, now: float) -> None:
-        """Write a shard down and give it back, because another process should have it."""
+        """Write a shard's changes and give it back, because another process should have it."""
         self._stop_for(shard)
         self._refresher.count("crawlsched/shards/released")
         self._collection.flush(now)
@@ -166,16 +166,16 @@ class Holding:
         self._take_out(shard)
 
     def _lose(self, shard: int) -> None:
-        """Another process has claimed a shard because this one was silent: unwritten changes are not ours any more."""
+        """Drop a shard and its unwritten changes, since another process has claimed the shard."""
         self._stop_for(shard)
         self._refresher.count("crawlsched/shards/lost")
-        logger.warning("The shard %d was taken over by another process, for this one was silent too long.", shard)
+        logger.warning("The shard %d was taken over by another process, since this process was silent too long.", shard)
         self._take_out(shard)
 
     def _take_out(self, shard: int) -> None:
         self._moving.add(shard)
         steps = self._refresher.shard_pages.leave(shard)
-        next(steps, None)  # from now on it is not here
+        next(steps, None)  # the first step takes it out of the list of shards
 
         def to_the_end() -> Iterator[None]:
             yield from steps

@@ -1,4 +1,4 @@
-"""The inbox: rows that others left for the shards of this process, until these have taken them in."""
+"""The inbox: take in the rows that other processes left for the shards of this process."""
 
 from __future__ import annotations
 
@@ -20,27 +20,28 @@ __all__ = ["SIGNAL", "Inbox"]
 
 logger = logging.getLogger(__name__)
 
-#: A kind of row: a process announces that pages of the shard may have changed.
+#: The kind of the rows which announce that pages of the shard may have changed.
 SIGNAL = "signal"
 _INTERVAL = 0.5
 _READING = "reading what was handed over"
-# While more rows than this wait for all shards together, no process crawls on: they have to be taken in first.
+# If more rows than this wait for all shards together, all processes stop crawling until rows were taken in.
 _MOST_WAITING = 100_000
 
 Name = tuple[str, int]
 
 
-# A shard that is here when a reading begins: its rows under way, and its rows deleted by then. The first is the same
-# object as long as the shard stays, since the shard may leave and come back before the reading ends. A deleted row
-# comes again only if it was written again.
+# For a shard of this process when a reading begins: its rows under way, and the rows that were deleted before. The
+# dictionary stays the same object until the shard leaves, so it shows whether the shard left during the reading. A
+# deleted row is read again only if it was written again.
 _Stay = tuple[dict[Name, int], list[Name]]
 
 
 class Inbox:
-    """Takes in what other processes and the command line have left for the shards of this process.
+    """Takes in rows that other processes and the command line have written for the shards of this process.
 
-    A row is deleted in the transaction that writes its result. Until then it is read again and again, so it is
-    remembered here and taken in once. If a shard ends here before that, the row is for the next owner.
+    A row is deleted in the transaction that writes its result. Until then each reading finds the row
+    again, so the inbox remembers the row and takes it in once. If the shard leaves before that, its next owner takes
+    the row in.
     """
 
     def __init__(self, shared: SharedCollection, refresher: Refresher) -> None:
@@ -49,25 +50,26 @@ class Inbox:
         self._shards = refresher.collection.shards
         self._unsaved = refresher.collection.unsaved
         self._guard, self._count, self._clock = refresher.guard, refresher.count, refresher.clock
-        # Not the thread that loads and closes shards, so handed-over rows do not wait for these.
+        # A thread of its own, so that rows do not wait while shards are loaded or closed.
         self._aside = Aside(refresher.guard_beside)
         self.is_full = False
         self._read_at = -inf
-        # For each shard, the rows that were taken in, by the batch that deletes them; 0: they still wait.
+        # By shard: the rows that were read, each with the number of the batch that deletes it (0: not taken in yet).
         self._under_way: dict[int, dict[Name, int]] = {}
         self._deleted: dict[int, dict[Name, None]] = {}
 
     def begun(self, shard: int, rows: Sequence[Outgoing]) -> None:
-        """Take in the rows that have waited for a shard, as its first work.
+        """Take in the rows that have waited for a shard that is now loaded.
 
-        A returned shard ends its work first, so rows are taken in even if shards move faster than inboxes are read.
+        A shard is given back only after these rows, so they are taken in even if shards move faster than inboxes are
+        read.
         """
         self._under_way[shard], self._deleted[shard] = {}, {}
         self._arrived(shard, rows)
         self._read_at = -inf  # the command line may have sent a command, too
 
     def ended(self, shard: int) -> None:
-        """A shard is not here any more."""
+        """Forget the rows of a shard that has left this process."""
         self._under_way.pop(shard, None)
         self._deleted.pop(shard, None)
 
@@ -76,12 +78,12 @@ class Inbox:
         return 0 in self._under_way.get(shard, {}).values()
 
     def look(self, now: float) -> None:
-        """Take in the rows that have come; a timer calls this several times a second."""
+        """Take in new rows. A timer calls this several times a second."""
         self._aside.collect()
         if now - self._read_at >= _INTERVAL and self._shards.here and not self._aside.is_busy_with(_READING):
             self._read_at = now
             stays = {shard: (rows, self._written(shard)) for shard, rows in self._under_way.items()}
-            # A shard with half of these under way is read once they are written, so that a slow owner is not swamped.
+            # A shard with more rows under way is read after these are written, so that a slow owner is not swamped.
             few = HANDED_OVER_AT_ONCE // 2
             wanted = [shard for shard, (rows, written) in stays.items() if len(rows) - len(written) < few]
             read = partial(self._read, wanted, list(self._shards.here))
@@ -103,7 +105,7 @@ class Inbox:
         rows, commanded, is_full = found
         if is_full and not self.is_full:
             logger.warning(
-                "More than %s links and signals wait to be taken in by their shards; crawling pauses until they are.",
+                "More than %s links and signals wait for their shards; crawling pauses until fewer are waiting.",
                 f"{_MOST_WAITING:,}",
             )
         self.is_full = is_full
@@ -118,7 +120,7 @@ class Inbox:
             for name in written:
                 del under_way[name]
                 deleted[name] = None
-            # A sender that has lost the answer writes its batch again, and with it rows that were taken in meanwhile.
+            # A sender that got no answer writes its batch again, also rows that were taken in meanwhile.
             for name in list(deleted)[:-HANDED_OVER_AT_ONCE]:
                 del deleted[name]
         by_shard: dict[int, list[Outgoing]] = {}
@@ -141,19 +143,19 @@ class Inbox:
 
     def _take_in(self, shard: int, under_way: dict[Name, int], rows: list[Outgoing]) -> Iterator[None]:
         for start in range(0, len(rows), STEP):
-            if self._under_way.get(shard) is not under_way:  # the next owner takes in what is left
+            if self._under_way.get(shard) is not under_way:  # its next owner takes in the others
                 return
             now, some = self._clock(), rows[start : start + STEP]
             done = [row.name for row in some if self._is_done(row, now)]
             for name in done:
-                self._unsaved.of_shard(shard, now).received.append(name)  # with its result, in one transaction
+                self._unsaved.of_shard(shard, now).received.append(name)  # deleted in one transaction with its result
             under_way.update(dict.fromkeys(done, self._unsaved.number))
             for name in {row.name for row in some}.difference(done):
                 del under_way[name]
             yield
 
     def _is_done(self, row: Outgoing, now: float) -> bool:
-        """Take a row in, or leave it out if it is damaged; False: the database is away, and the row is read again."""
+        """Take a row in, or leave a damaged row out; False if the database fails, so that the row is read again."""
         try:
             self._take(row, now)
         except Exception as error:

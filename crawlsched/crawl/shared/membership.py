@@ -1,7 +1,7 @@
-"""Membership: this process among those that share a collection, in a thread that renews its grant.
+"""Membership: a thread that renews this process's grant and divides shards among the members of a collection.
 
 This thread and the crawling thread never wait for each other. So a crawl that is busy for some seconds keeps its
-shards, and a crawl that cannot reach its database stops sending by its own clock.
+shards. A crawl that cannot reach its database stops sending by its own clock.
 """
 
 from __future__ import annotations
@@ -25,35 +25,36 @@ __all__ = ["HANDED_OVER_AT_ONCE", "Membership"]
 
 logger = logging.getLogger(__name__)
 
-# Seconds to the next renewal after a failure, and while there is something to claim or to report. Equally often, this
-# machine is asked whether other members' processes on it have ended.
+# Seconds to the next renewal after a failure, and while there is something to claim or to report. At the same
+# interval the thread checks whether other members' processes on this machine have ended.
 _SOON = 0.3
-# How many shards are claimed at once; all members that are left load those of one that died.
+# A renewal claims at most this number of shards, so that all members load some of the shards of a dead member.
 _CLAIMED_AT_ONCE = 16
-# Seconds between two moves of shards that even out loads. For the same time, a shard that could not be loaded is left
-# to others. A member with less than the following share of a fair load has just joined, and gets shards at once.
+# Shards move at most once in this number of seconds to even out loads. A member that could not load a shard waits for
+# the same time before it claims that shard again. A member whose load is less than the share below of a fair load has
+# just joined, and gets shards without waiting.
 _BETWEEN_MOVES = 30.0
 _STILL_JOINS = 0.75
-# The share of its shards that a member gives away in one renewal, while the others go on.
+# A member gives away at most this share of its shards in one renewal. The others are crawled meanwhile.
 _GIVEN_AT_ONCE = 0.25
-#: The most rows that are handed over between two renewals, and taken in at once, so that a spider which begins with a
-#: million pages delays no renewal.
+#: At most this number of rows is handed over between two renewals, and taken in at one time. So a spider which begins
+#: with a million pages delays no renewal.
 HANDED_OVER_AT_ONCE = 2_000
-# A process whose crawling thread is silent for this time hangs, and leaves its shards to others.
+# After this time without a sign of the crawling thread, the process is thought to hang, and gives up its shards.
 _LONGEST_SILENCE = 120.0
-# By this key of its status a member announces its end.
+# The key of a member's status by which it announces its end.
 _LEAVES = "leaves"
-# The share of the rate for a member without a loaded shard: its spider may have to log in first.
+# A member without a loaded shard gets this share of the rate, since its spider may have to log in first.
 _LEAST_WANTED = 0.02
 
 
 def _clock() -> float:
-    """Return a clock that goes on while the machine sleeps, where the system has one: leases end then, too."""
+    """Return the seconds of a clock that goes on while the machine sleeps, if the system has such a clock."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 def _staying(seen: Seen) -> set[str]:
-    """Return the members that live and do not end soon, which are those that may have shards."""
+    """Return the living members that have not announced their end; only they may have shards."""
     return {token for token, member in seen.members.items() if seen.is_alive(token) and not member.status.get(_LEAVES)}
 
 
@@ -63,12 +64,12 @@ def _complain(sentence: str, error: Exception) -> None:
 
 
 class Membership:
-    """What this process owns and may send, kept up to date by a thread.
+    """The shards that this process owns, and the rate at which it may send, kept up to date by a thread.
 
     Attributes
     ----------
     owned : dict of int to int
-        Shards and their epochs, as the database said last. Replaced as a whole, before the grant is prolonged.
+        Shards and their epochs, from the database's last answer. Replaced as a whole, before the grant is prolonged.
     """
 
     def __init__(
@@ -84,14 +85,14 @@ class Membership:
         self.grant = Grant()
         self.owned: dict[int, int] = {}
         self.to_release: frozenset[int] = frozenset()  # shards that another member should have
-        self.targets: dict[str, float] = {}  # what each member that has loaded a shard should get of the rate
+        self.targets: dict[str, float] = {}  # by member with a loaded shard: its part of the rate
         self.seen: Seen | None = None  # the collection at the last renewal
         self.failure: str | None = None  # why the last renewal failed
         self.paused_since: float | None = None
         self.rests_by_hours = False
         self.is_claiming = True
         self._is_given_some = False
-        #: The status that this process reports with each renewal (`fares`), and whether a renewal has taken it.
+        #: The status that this process reports with each renewal (`fares`), and whether a renewal has sent it.
         self.status: dict[str, Any] = {}
         self._is_said = True
         self._heard_at: float | None = None
@@ -110,67 +111,67 @@ class Membership:
         self.outgoing: deque[Outgoing] = deque()  # rows for other shards that are not written yet
         self._moved_at = self._clock()
         self._owners: dict[int, str | None] = {}
-        self.is_leaving = False  # whether this process is ending, and claims nothing any more
+        self.is_leaving = False  # whether this process is ending, and claims no more shards
         self.pass_since = pass_since
-        self.pass_is_over = False  # whether all that take part have nothing left to do
-        # The members with their reports when none had anything left to do, and the time when that was seen.
+        self.pass_is_over = False  # whether all members have finished the pass
+        # The members' reports when all had finished, and the time when these were read.
         self._done: tuple[object, float] | None = None
         self._ends = threading.Event()
         self._poked = threading.Event()
         self.renewed = threading.Event()
         self._thread = threading.Thread(target=self._run, name="crawlsched-membership", daemon=True)
 
-    # -- what the crawling thread says
+    # -- called by the crawling thread
 
     def start(self) -> None:
         """Begin to renew."""
         self._thread.start()
 
     def fares(self, work: Mapping[str, Any], status: Callable[[], dict[str, Any]]) -> None:
-        """Report the work left, and once for each renewal the state of the crawl; from now on, silence is noticed."""
+        """Report the work left and, once for each renewal, the status. After the first call, silence is noticed."""
         self.status = {**(status() if self._is_said else self.status), **work}
         self._is_said = False
         self._heard_at = self._clock()
 
     def may_send(self, rate: float, shard: int | None = None) -> bool:
-        """Whether a request may go out now, at this rate and for this shard (None: it is of none)."""
-        # The order matters: a shard that was lost leaves `owned` before the deadline is put off.
+        """Whether a request may be sent now, at this rate and for this shard (None: for no shard)."""
+        # The deadline is read before `owned`, since a lost shard leaves `owned` before the deadline is prolonged.
         if self._clock() >= self.grant.deadline or rate > self.grant.rate * (1.0 + 1e-9):
             return False
         return shard is None or self.owned.get(shard, 0) > self._released.get(shard, 0)
 
     def mine(self) -> dict[int, int]:
-        """Return our shards with their epochs, without those that are being given back."""
-        # A renewal's answer may be older than our message that we stop.
+        """Return our shards with their epochs, without shards that are being given back."""
+        # The answer to a renewal may be older than our message that a shard is given back.
         return {shard: epoch for shard, epoch in self.owned.items() if epoch > self._released.get(shard, 0)}
 
     def publish(self, shard: int, token: str, n_pages: int, *, ready: bool = True) -> None:
-        """Announce a shard to the others: while it is ready (loaded, and not given away), it gets a share."""
+        """Write a shard's size, and whether it is ready (loaded, and not given away) and so gets a part of the rate."""
         if ready and shard not in self._ready:
-            self.status = {**self.status, "is_done": False}  # the last answer does not know this shard yet
+            self.status = {**self.status, "is_done": False}  # the last report was made without this shard
         (self._ready.add if ready else self._ready.discard)(shard)
         self._published.append((shard, token, n_pages, ready))
         self._poked.set()
 
     def hand_over(self, row: Outgoing) -> None:
-        """Queue a row for another shard, beside those that visits cause."""
+        """Queue a row for another shard that no visit causes; rows of visits are written with their batches."""
         self.outgoing.append(row)
         self._poked.set()
 
     def stops(self, shard: int, epoch: int, *, failed: bool = False) -> None:
-        """No more requests go out for a shard, and it will be given back; `failed`: it could not be loaded."""
+        """Send no more requests for a shard, which will be given back; `failed` if it could not be loaded."""
         self._released[shard] = max(epoch, self._released.get(shard, 0))
         self._ready.discard(shard)
         if failed:
             self._given_up[shard] = self._clock()
 
     def is_done_with(self, shard: int) -> None:
-        """The last changes of a shard that this process gives up are written, so it can be given back."""
+        """Let a shard be given back, since its last changes are written."""
         self._done_with[shard] = self._released[shard]
         self._poked.set()
 
     def leaves(self) -> None:
-        """Claim nothing more, and let the others know; writing the shards down may take its time."""
+        """Claim no more shards, and tell the other members, since writing the last changes may take long."""
         if not self.is_leaving:
             self.is_leaving = True
             self._heard_at = None
@@ -178,23 +179,23 @@ class Membership:
 
     @property
     def has_others(self) -> bool:
-        """Whether others are there that would take shards over."""
+        """Whether there are other members that would take shards over."""
         seen = self.seen
         return seen is not None and any(token != self.token for token in _staying(seen))
 
     def end(self, timeout: float) -> None:
-        """End the thread, and with it the membership: the rate is free for others at once."""
+        """End the thread and the membership, so that others can use the rate at once."""
         self.is_leaving = True
         self._ends.set()
         self._poked.set()
         self._thread.join(timeout)
         try:
-            if not self._thread.is_alive():  # it waits for the database, and may be writing the same
+            if not self._thread.is_alive():  # a thread that still runs may be writing the same rows
                 while not self._say():
                     pass
             self._shared.leave(self.token)
         except CrawlschedError as error:
-            logger.warning("The others notice only after some seconds that this process has ended: %s", error)
+            logger.warning("Other processes notice the end of this process only after some seconds: %s", error)
         if self.outgoing:
             logger.error("%d links and signals for other shards are lost with this process.", len(self.outgoing))
 
@@ -207,9 +208,9 @@ class Membership:
                 if self.failure is not None:
                     logger.warning("The grant is renewed again; nothing is lost.")
                     self.failure = None
-            except Exception as error:  # the database is away: by our own clock sending stops after a while
+            except Exception as error:  # if the database is away for long, sending stops by our own clock
                 if self.failure is None:
-                    _complain("The grant, without which this process stops sending, cannot be renewed", error)
+                    _complain("This process will stop sending, since its grant cannot be renewed", error)
                 self.failure = in_words(error)
                 wait = _SOON
             self.renewed.set()
@@ -217,26 +218,26 @@ class Membership:
             self._poked.clear()
 
     def _wait(self, seconds: float) -> None:
-        """Wait for the next renewal: until there is news, or another process of this machine has ended."""
+        """Wait for the next renewal, for news, or for the end of another member's process on this machine."""
         until = self._clock() + seconds
         while (left := until - self._clock()) > 0 and not self._poked.wait(min(left, _SOON)):
             if self.failure is None and self.seen is not None and self._ended(self.seen):
                 return
 
     def _ended(self, seen: Seen) -> list[str]:
-        """Return the members whose lease still runs, although their processes are known to have ended."""
+        """Return the members whose lease is still valid, although their processes are known to have ended."""
         return [token for token, member in seen.members.items() if seen.is_alive(token) and member.has_ended]
 
     def renew(self) -> float:
-        """Announce that this member lives, and take over the answer; return the seconds until the next time."""
+        """Renew the grant, and follow the answer; return the seconds until the next renewal."""
         if self._heard_at is not None and self._clock() - self._heard_at > _LONGEST_SILENCE:
             raise StoreError(
                 f"The crawl has done nothing for {_LONGEST_SILENCE:g} s (a callback that blocks?), and others take its "
-                "shards over; it goes on by itself."
+                "shards over. The crawl goes on by itself."
             )
         is_all_said = self._try_to_say()
         seen = self._shared.look()
-        for token in self._ended(seen):  # nobody has to wait until its lease is over
+        for token in self._ended(seen):  # so nobody waits for the end of its lease
             self._shared.leave(token)
             del seen.members[token]
         self._follow_hours(seen)
@@ -260,35 +261,36 @@ class Membership:
         self._free(seen, set(claims).difference(self.owned))
         self._give_back()
         is_rising = answer.granted < wants * 0.99
-        # Others may use what this process has lost only after its next renewal, so that renewal comes soon.
+        # Others get the rate that this process has lost only after its next renewal, so that renewal comes soon.
         is_falling = answer.granted < said.using * 0.99
         is_moving = (is_rising or is_falling) and not self.paused_since
         if claims or self._is_given_some or not is_all_said or is_moving:
             return _SOON
-        # A living member renews long before its lease ends, so one whose lease is about to end is waited for.
+        # A living member renews long before its lease ends. So if a lease is about to end, the next
+        # renewal waits for its end.
         others = [member for token, member in seen.members.items() if token != self.token and seen.is_alive(token)]
         next_expiry = min((member.expires_at - seen.now for member in others), default=inf)
         return min(RENEWAL_INTERVAL, next_expiry + TIMER_SLACK)
 
     def _free(self, seen: Seen, passed_by: set[int]) -> None:
-        """Make a shard claimable whose owner is gone while its row is still locked."""
+        """End the connections of dead owners that still lock their shards' rows, so that these can be claimed."""
         for shard in passed_by & self._passed_by:
             owner = seen.shards[shard].member
             if owner is not None and not seen.is_alive(owner) and (n := self._shared.end_sessions(owner)):
-                logger.warning("A process that is silent kept the shard %d locked; its %d connections ended.", shard, n)
+                logger.warning("A silent process had locked the shard %d, so its %d connections were ended.", shard, n)
         self._passed_by = passed_by
 
     def _give_back(self) -> None:
-        """Give back finished shards, again and again: nobody else may crawl them while we live."""
+        """Give back finished shards; after a failure they are tried again, since nobody else can crawl them."""
         for shard, epoch in self.owned.items():
             if self._done_with.get(shard, 0) >= epoch:
                 try:
                     self._shared.lease(shard, self.token, epoch).release()
                 except StoreError as error:
-                    logger.warning("The shard %d is not given back yet, which is tried again: %s", shard, error)
+                    logger.warning("The shard %d could not be given back, which is tried again: %s", shard, error)
 
     def _try_to_say(self) -> bool:
-        """Write the news for others; failing to write them is no reason to lose the grant."""
+        """Write the news for other members, and only log a failure, which must not cost the grant."""
         try:
             is_all_said, self._unsaid = self._say(), False
         except Exception as error:
@@ -298,7 +300,7 @@ class Membership:
         return is_all_said
 
     def _say(self) -> bool:
-        """Write down the crawling thread's news for the others; return whether that was all."""
+        """Write the crawling thread's news for other members; return whether all of it was written."""
         while self._published:
             shard, token, n_pages, ready = self._published[0]
             self._shared.publish(shard, token, n_pages=n_pages, ready=ready)
@@ -320,7 +322,7 @@ class Membership:
             self._shared.set_rate(rate)
 
     def _look_at_pass(self, seen: Seen, since: float) -> None:
-        """Notice that a pass is over: it was ended by another, or nobody has anything left to do."""
+        """Notice that a pass is over: another member has ended it, or all members have finished."""
         if seen.pass_since != since:
             self.pass_is_over = True
             return
@@ -330,13 +332,13 @@ class Membership:
         elif self._done is None or self._done[0] != found:
             self._done = (found, seen.now)
         elif all(member.renewed_at > self._done[1] for token, member in seen.members.items() if seen.is_alive(token)):
-            # Between the reports before and after that moment nobody has sent anything, and nothing was on its way at
-            # that moment. So nobody had anything to do then, and no new work can follow.
+            # No member has sent anything between its reports before and after that moment, when nothing was on its
+            # way. So no member had anything to do then, and no new work can follow.
             self._shared.end_pass(since)
             self.pass_is_over = True
 
     def _all_done(self, seen: Seen) -> object | None:
-        """Return who has which shards, and has sent how much, if all shards are crawled and no work is left."""
+        """Return the shards' epochs and the members' counts of requests if all members have finished, else None."""
         alive = {token: member for token, member in seen.members.items() if seen.is_alive(token)}
         if not all(row.ready and row.member in alive for row in seen.shards.values()):
             return None
@@ -346,7 +348,7 @@ class Membership:
         return epochs, {token: member.status.get("dispatched") for token, member in alive.items()}
 
     def _decide(self, seen: Seen) -> list[int]:
-        """Divide shards and rate, as every member does alike; return what to claim."""
+        """Divide shards and rate by the rule that all members follow; return the shards to claim."""
         owners = {
             shard: row.member if seen.is_alive(row.member) or row.member == self.token else None
             for shard, row in seen.shards.items()
@@ -380,7 +382,7 @@ class Membership:
     def _moving(
         self, held: dict[int, str], target: dict[int, str], weights: dict[int, float], members: set[str]
     ) -> dict[int, str]:
-        """Return the shards that their owners (also returned) should give away now."""
+        """Return the shards that should be given away now, each with its present owner."""
         load = dict.fromkeys(members, 0.0)
         for shard, member in held.items():
             if member in load:

@@ -1,4 +1,4 @@
-"""SharedCrawl: the additional work where several processes crawl one collection."""
+"""SharedCrawl: the additional work of a crawl whose collection is shared by several processes."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ __all__ = ["SharedCrawl", "refresher_of"]
 
 logger = logging.getLogger(__name__)
 
-# A grant below this is none.
+# A smaller grant counts as no grant.
 _LEAST_RATE = 1e-6
-# How long renewals wait for the database before they are tried again; a lease is twice as long.
+# A renewal waits for the database for this number of seconds, and is then tried again.
 _ANSWER_WITHIN = LEASE / 2
 _COUNTED_OVER = 60.0
 
@@ -49,9 +49,9 @@ class SharedCrawl:
     Attributes
     ----------
     handing_over : Handover
-        Numbers the rows for shards of other processes; it exists from `open` on.
+        Numbers the rows for shards of other processes; made by `open`.
     pass_since : float, optional
-        When the pass in which this process takes part began; known from `open` on.
+        The start of the pass in which this process takes part; set by `open`.
     """
 
     handing_over: Handover
@@ -68,7 +68,7 @@ class SharedCrawl:
     # -- opening and closing
 
     def open(self) -> None:
-        """Join the processes that share the collection, and load the shards that nobody has."""
+        """Join the processes that share the collection, and load shards that have no owner."""
         settings, collection = self._refresher.settings, self._refresher.collection
         assert settings.collection is not None
         assert settings.shards is not None
@@ -120,18 +120,18 @@ class SharedCrawl:
         if n != settings.shards or (hours is None and seen.rate != settings.bandwidth):
             logger.warning(
                 "The collection %r keeps its %d shards and its %g requests a second: CRAWLSCHED_SHARDS = %d and "
-                "CRAWLSCHED_BANDWIDTH count where one is made; `crawlsched bandwidth` sets the rate of all processes.",
+                "CRAWLSCHED_BANDWIDTH are used only for new collections; `crawlsched bandwidth` sets the common rate.",
                 *(self.shared.name, n, seen.rate, settings.shards),
             )
 
     @property
     def _aims(self) -> dict[str, str]:
-        """Settings on which all processes have to agree, for others to see."""
+        """Return the settings that must be the same in all processes."""
         names = "crawl_value", "one_pass"
         return {name: str(getattr(self._refresher.settings, name)) for name in names}
 
     def _agree(self) -> None:
-        """Refuse to join processes with other settings, since the rate is divided by the worth of a crawl to each."""
+        """Refuse to join processes with other settings, since the settings decide how the rate is divided."""
         seen, mine = self.shared.look(), self._aims
         for member in seen.members.values():
             differ = [name for name in mine if member.status.get(name, mine[name]) != mine[name]]
@@ -144,17 +144,17 @@ class SharedCrawl:
                 )
 
     def ends(self) -> None:
-        """Claim nothing any more, and let the others know."""
+        """Claim no more shards, and tell the other members."""
         self._membership.leaves()
 
     def close(self, now: float) -> None:
-        """Write everything down, and give back all shards and the rate."""
+        """Write all changes, and give back all shards and the rate."""
         collection = self._refresher.collection
         try:
             collection.write_last(now)
             self.shared.beat(self._said_of_shards())
         except StoreError as error:
-            logger.error("Not all of the shards is written down: %s", error)
+            logger.error("Not all changes of the shards could be written: %s", error)
         finally:
             self._aside.close(_ANSWER_WITHIN)
             self._inbox.close(_ANSWER_WITHIN)
@@ -162,10 +162,10 @@ class SharedCrawl:
             self._renewing.close()
             self._database.close()
 
-    # -- what timers call
+    # -- called by timers
 
     def look(self, now: float) -> None:
-        """Follow the membership's newest renewal; a timer calls this several times a second."""
+        """Follow the membership's newest renewal. A timer calls this several times a second."""
         refresher, membership = self._refresher, self._membership
         self._aside.collect()
         self._adopt_rate(now)
@@ -225,22 +225,22 @@ class SharedCrawl:
         }
 
     def _demand(self) -> str | None:
-        """Return what this process would gain or lose by more or less of the rate, for its present pages."""
+        """Return the packed demand curve of this process's pages: the rate that they want at each crawl value."""
         plan, n_pages = self._refresher.planner.plan, len(self._refresher.collection.index)
         if plan is None:
             return None
-        # New pages of a host with a limit make no demand beyond what it allows.
+        # Pages of hosts with a limit of their own are not scaled up, since they cannot use a higher rate.
         return written_curve(plan.demand, plan.n_pages, n_pages - plan.n_held)
 
     def _is_done(self, now: float) -> bool:
-        """Whether nothing is left to try here, and nothing is on its way that may lead to more."""
+        """Whether this process has no page to crawl, and no work under way from which pages may come."""
         refresher = self._refresher
         if len(refresher.book) or refresher.has_requests() or self._membership.outgoing:
             return False
         return refresher.nothing_is_left(now) and not refresher.collection.unsaved_for(now)
 
     def heartbeat(self) -> None:
-        """Report of each shard what its next owner has to know; each renewal reports that the process lives."""
+        """Write for each shard what its next owner has to know. That the process lives is reported by renewals."""
         if not self._aside.is_busy_with("the heartbeat"):
             said = self._said_of_shards()
             self._aside.run("the heartbeat", lambda: self.shared.beat(said))
@@ -252,28 +252,28 @@ class SharedCrawl:
             if shard.store.lease is not None
         ]
 
-    # -- what the crawl asks
+    # -- called by the crawl
 
     @property
     def is_full(self) -> bool:
-        """Whether too many rows wait for shards, so that no more should be found."""
+        """Whether too many rows wait in inboxes, so that the crawl should pause."""
         return self._inbox.is_full
 
     @property
     def pass_is_over(self) -> bool:
-        """Whether the pass of the collection is over, and not only that of the shards that are here."""
+        """Whether the pass of the whole collection is over, not only of this process's shards."""
         return self._membership.pass_is_over
 
     def may_send(self, shard: int | None) -> bool:
-        """Say whether a request for a shard (None: it is of none) may be written at this moment."""
+        """Return whether a request for a shard (None: for no shard) may be sent at this moment."""
         return self._membership.may_send(self._rate, shard)
 
     def set_bandwidth(self, bandwidth: float) -> None:
-        """Crawl at another rate from now on: all processes together, within some seconds."""
+        """Set the rate of all processes together, which they follow within some seconds."""
         self._aside.run(f"setting the bandwidth to {bandwidth:g}", lambda: self.shared.set_rate(bandwidth))
 
     def hand_over(self, asked: PageRequest, now: float) -> AdmissionResult:
-        """The spider asks for a page of a shard that is not here: its owner gets the request."""
+        """Hand the spider's request for a page of a shard that is not here to the shard's owner."""
         refresher = self._refresher
         shard = refresher.collection.shards.of_page(asked.found_on) if asked.found_on >= 0 else None
         of = None if shard is None else shard.number
@@ -285,13 +285,13 @@ class SharedCrawl:
         if of is None:
             self._membership.hand_over(row)
         else:
-            # The row is written with what the visit has taught. After a crash both are there, or both are lost and the
-            # visit is made again.
+            # One transaction writes the row and the result of the visit that found it. So after a crash both are
+            # stored, or the visit is made again.
             refresher.collection.unsaved.of_shard(of, now).outgoing.append(row)
         return AdmissionResult.ELSEWHERE
 
     def _hand_on(self, batch: Batch, now: float) -> None:
-        """Hand on the finds of a lost shard that are not written yet, since their visits may be written."""
+        """Hand over new pages of a lost shard's unwritten batch, since the visits that found them may be stored."""
         for new in batch.new_pages.values():
             data = batch.templates.get(new.template or b"")
             template = RequestTemplate(dict(data)) if data else None
@@ -301,7 +301,7 @@ class SharedCrawl:
                 self._membership.hand_over(row)
 
     def signal(self, urls: Sequence[str], source: str, now: float) -> int:
-        """Announce that pages may have changed, wherever they are; return how many of this process's were taken."""
+        """Announce that pages of any shard may have changed; return how many announcements this process took."""
         here, elsewhere = list[str](), dict[str, list[str]]()
         for url in urls:
             host = host_of(url)
@@ -316,5 +316,5 @@ class SharedCrawl:
 
 
 def refresher_of(crawler: Crawler) -> Refresher:
-    """Return the refresher of a crawler, making it if it is the first to be asked for."""
+    """Return the refresher of a crawler, which is made at the first call."""
     return Refresher.of(crawler, SharedCrawl)
