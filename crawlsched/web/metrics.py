@@ -23,8 +23,8 @@ def metrics(seen: Mapping[str, Vitals]) -> bytes:
 def _sample(
     families: dict[str, list[str]], kind: str, name: str, meaning: str, value: float | None, **labels: str
 ) -> None:
-    """Add a sample of a gauge, or of a counter, which only rises; its family is declared before the first one."""
-    if value is not None:  # None: it is not known
+    """Add a sample of a gauge or a counter. The first sample of a family comes after the family's declaration."""
+    if value is not None:  # None means that the value is not known
         name = f"crawlsched_{name}_total" if kind == "counter" else f"crawlsched_{name}"
         lines = families.setdefault(name, [f"# HELP {name} {meaning}", f"# TYPE {name} {kind}"])
         written = ",".join(f'{label}="{_escaped(text)}"' for label, text in sorted(labels.items()))

@@ -1,4 +1,4 @@
-"""Words: numbers and times in the short form that fits the web page."""
+"""Words: numbers and times as short texts for the web page."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from crawlsched.wording import say_duration, say_interval, say_share
 
 __all__ = ["BINDS", "SHOWN", "ago", "clock", "duration", "moment", "noted", "number", "per_time", "share", "short"]
 
-#: Lines and rows of a view at most.
+#: A view has at most this many lines or rows.
 SHOWN = 100
-#: Texts for what decides a page's next crawl, by the planner's names.
+#: Texts for the reasons that decide a page's next crawl, by the planner's names.
 BINDS = {
     "value": "what a crawl of it is worth",
     "overdue": "the max_interval of CRAWLSCHED_PAGES: it is overdue, and goes before pages of any value",
@@ -63,7 +63,7 @@ def ago(time: float | None, now: float) -> str:
 
 
 def clock(time: float) -> str:
-    """Say a time of the world, UTC."""
+    """Say a time as a date and a clock time, UTC."""
     try:
         return f"{datetime.fromtimestamp(time, UTC):%Y-%m-%d %H:%M:%S} UTC"
     except (OverflowError, ValueError, OSError):
@@ -71,7 +71,7 @@ def clock(time: float) -> str:
 
 
 def moment(time: float | None, now: float) -> Html:
-    """Return how long ago something was; the time itself is shown to those who point at it."""
+    """Return how long ago something was, with the time itself as a tooltip."""
     if time is None or not math.isfinite(time):
         return tag("span", "never", class_="faint")
     return tag("time", ago(time, now), title=clock(time))

@@ -1,4 +1,4 @@
-"""Hosts: which fail, how long they rest, how fast they may be asked, and their faults."""
+"""Hosts: which hosts fail, how long they rest, how many requests they may get, and their faults."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["hosts"]
 
 
 def hosts(context: Context) -> Html:
-    """Return the middle of the page: first hosts that fail, then hosts that rest, then those with most held back."""
+    """Return the middle of the page: first hosts that fail, then hosts that rest, then by withheld responses."""
     now, store = context.now, context.store
     known = store.reader.hosts(notable_at=now)
     names = {host.host for host in known}

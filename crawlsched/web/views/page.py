@@ -1,4 +1,4 @@
-"""A page and its why: how often it changes, what a visit is worth, when it comes, and its history."""
+"""A page and its why: its change rate, the value of a visit, the time of the next visit, and its history."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What if: the freshness at other bandwidths, and the bandwidth that a given freshness takes."""
+"""What if: the freshness at other bandwidths, and the bandwidth that a given freshness needs."""
 
 from __future__ import annotations
 
