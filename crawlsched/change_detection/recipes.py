@@ -159,7 +159,7 @@ class Recipe:
         try:
             content = function(body.body, body.content_type, body.url)
             if not isinstance(content, bytes | str):
-                raise TypeError(f"it returned {type(content).__name__}; bytes or str are what can count")
+                raise TypeError(f"it returned {type(content).__name__}; it has to return bytes or str")
         except Exception as error:
             told = "The function of %s raised for %s (%r); the page's bytes count instead."
             logger.error(told, self.id, body.url, error)

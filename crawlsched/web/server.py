@@ -106,7 +106,7 @@ class _Server:
         bearer = request.headers.get("Authorization", "").removeprefix("Bearer ")
         if self._knows(bearer) or self._knows(request.cookies.get(_COOKIE, "")):
             return None
-        return self._say(request, 401, "This page wants its token: open the address in the crawl's log.")
+        return self._say(request, 401, "This page needs its token: open the address in the crawl's log.")
 
     def _knows(self, given: str) -> bool:
         return self._token is not None and hmac.compare_digest(given.encode(), self._token.encode())

@@ -17,12 +17,12 @@ SHOWN = 100
 #: Texts for the reasons that decide a page's next crawl, by the planner's names.
 BINDS = {
     "value": "what a crawl of it is worth",
-    "overdue": "the max_interval of CRAWLSCHED_PAGES: it is overdue, and goes before pages of any value",
-    "forced": "a command, the spider or a long wait: it is forced, and goes before pages of any value",
-    "min_interval": "the min_interval of CRAWLSCHED_PAGES: it may not be crawled again yet",
-    "not_before": "the wait after its last visit, which ended badly",
-    "host": "its host, which asked to be left alone",
-    "in_flight": "nothing: it is being crawled just now",
+    "overdue": "the max_interval of CRAWLSCHED_PAGES: the page is overdue, and is crawled before pages of any value",
+    "forced": "a command, the spider or a long wait: the page is forced, and is crawled before pages of any value",
+    "min_interval": "the min_interval of CRAWLSCHED_PAGES: the page may not be crawled again yet",
+    "not_before": "the wait after its last visit, which failed",
+    "host": "its host, which asked for a pause",
+    "in_flight": "nothing: the page is being crawled now",
 }
 
 
@@ -34,7 +34,7 @@ def noted(report: Mapping[str, Any]) -> list[str]:
     if report["visits"] and report["visits"][0]["outcome"] == "wrong":
         notes.append("at its last visit another page (a log-in wall, an error page) was served in its place")
     if lying := [name for name, standing in report["validators"].items() if standing == "lying"]:
-        notes.append(f"its host's {' and '.join(lying)} did not change when pages did, and are not believed")
+        notes.append(f"its host's {' and '.join(lying)} did not change when pages did, and are not used")
     if report["moved_to"]:
         notes.append(f"it moved to {report['moved_to']}")
     return notes

@@ -85,7 +85,7 @@ def _searched(context: Context, text: str) -> list[Node]:
     rows = _containing(context.store, text, SHOWN + 1)
     if not rows:
         return [empty("No page like this was found.")]
-    more = empty("There are more; type more of the URL.") if len(rows) > SHOWN else None
+    more = empty("There are more pages. Type more of the URL.") if len(rows) > SHOWN else None
     return [_table(rows[:SHOWN], context.now, None, {}), more]
 
 

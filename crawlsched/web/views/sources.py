@@ -34,7 +34,7 @@ def sources(context: Context) -> Html:
     headings = [("source", ""), ("true announcements", ""), ("changes announced", ""), ("true", "r w")]
     headings += [("delay", "r w"), ("read", "r"), ("problems", "w")]
     legend = (
-        "As crawlsched sources has them, best first. The line in a bar is the 95 % interval. True: how many visits "
+        "The best sources come first. The line in a bar is the 95 % interval. True: how many visits "
         "after an announcement found a change."
     )
     return tag("main", section("Sources of announcements", tag("p", legend, class_="faint"), table(headings, rows)))
