@@ -153,8 +153,9 @@ def _nicety(lost: str, without: Any = None) -> Callable[[Callable[_P, _T]], Call
 class DownloadSlot(NamedTuple):
     """The state of a host in Scrapy's downloader.
 
-    The fields are the most requests at the same time (including a request that waits for its delay), the least seconds
-    between two requests, the remaining seconds of these, and whether there is no room for another request.
+    `concurrency` is the most requests at the same time, including a request that waits for its delay. `least_delay` is
+    the least seconds between two requests, and `seconds_left` the rest of these. If `is_full`, there is no room for
+    another request.
     """
 
     concurrency: int

@@ -20,7 +20,7 @@ TIMER_SLACK = 0.002
 class SlotClock:
     """Hands out slots at a fixed rate: slot j is due at ``start + j / rate``, j = 0, 1, 2, ...
 
-    A late slot is made up for: the next slots follow at a distance of ``GAP / rate`` instead of ``1 / rate`` until they
+    A late slot is made up for. The next slots follow at a distance of ``GAP / rate`` instead of ``1 / rate`` until they
     are on the grid again. So the number of slots is exact in the long run, and there is never a burst. A slot that is
     more than `debt` seconds late is `missed`, and not made up for. The newest slot is never missed, since at low rates
     the distance between slots is longer than `debt`.

@@ -166,9 +166,9 @@ def page_blocks(markup: str, ignore_keys: Collection[str] = (), url: str = "") -
     A block is the text directly below an element. Inline elements without a class or an id belong to the block around
     them. Within ``<pre>``, inline elements with a class also belong to it, since they colour the words of a program.
     Numbers in classes and ids do not count, and neither do parts that programs make up. The time is linear in the
-    length of the page: no search looks further back than 64 elements, and all elements deeper than 64 have the path of
-    the last one above them. At least 4,096 tags are read one by one. In a long page it is one more for each 25
-    characters, up to 20,000. The text after these tags counts as a whole. A tag with attributes counts as two tags.
+    length of the page. For this no search looks further back than 64 elements. All elements deeper than 64 have the
+    path of the 64th. At least 4,096 tags are read one by one. In a long page it is one more for each 25 characters, up
+    to 20,000. The text after these tags counts as a whole. A tag with attributes counts as two tags.
 
     Examples
     --------

@@ -48,9 +48,9 @@ def body_blocks(
 ) -> PageBlocks:
     """Cut a body that is not HTML into blocks; everything after the first 4,096 blocks is the remainder.
 
-    A block is a value of JSON, placed by its keys; a cell of CSV, by its column; a line of text, by its beginning up to
-    ":"; or an element of XML or a member of an archive, by its name. A PDF or a picture is one block without dates and
-    names of programs.
+    A block is a value of JSON, a cell of CSV, a line of text, an element of XML, or a member of an archive. Its place
+    consists of the keys of the value, the column of the cell, the line's beginning up to ":", or the name. A PDF or a
+    picture is one block without dates and names of programs.
 
     Examples
     --------

@@ -25,8 +25,9 @@ def decoded(body: bytes, content_type: str | None, encoding: str | None) -> str:
 
     Notes
     -----
-    The encoding is chosen in the order of browsers: a byte order mark, the encoding that the caller or the header
-    names, the encoding that the document declares, UTF-8 if the body is valid in it, and Windows-1252.
+    The encoding is chosen in the order of browsers. A byte order mark comes first, then the encoding that the caller or
+    the header names, and then the encoding that the document declares. Otherwise it is UTF-8 if the body is valid in
+    UTF-8, and Windows-1252 if not.
 
     Examples
     --------

@@ -76,8 +76,8 @@ class Detector(NamedTuple):
     def _needs_look(self, page: str, found: Sequence[Difference], proved: Mapping[int, Evidence]) -> bool:
         """Whether a second fetch has to decide if the noise of the template is noise on this page, too.
 
-        It has to in two cases: two fetches of this page never differed there, or the text is the same as at the last
-        visit although fetches mostly differ.
+        It has to if two fetches of this page never differed at the place of the noise. It also has to if fetches mostly
+        differ, but the text is the same as at the last visit.
         """
         needs_look = False
         for number, why in proved.items():

@@ -1,8 +1,8 @@
 """A linear scan of HTML: each tag with the text before it, for any markup.
 
-No tree is built. The scan takes time in proportion to the length of a page. No page makes it raise an error, such as a
-page with elements 100,000 deep or quotes that never close, or a picture that is called HTML. Its result for a page does
-not depend on the versions of libraries.
+No tree is built. The scan takes time in proportion to the length of a page. It raises no error for any page, even if
+elements are 100,000 deep, quotes never close, or a picture is called HTML. Its result for a page does not depend on the
+versions of libraries.
 """
 
 import re

@@ -82,9 +82,9 @@ class PageParts:
     Notes
     -----
     Parts are read in the order of the page, so the order of the selectors does not matter. A page with elements more
-    than 256 deep counts as a whole: lxml does not read it to its end, and a selection from half of it would miss
-    changes. A page with 4,096 elements side by side also counts as a whole if a selector checks siblings, since this
-    takes quadratic time.
+    than 256 deep counts as a whole. lxml does not read such a page to its end, so a selection would miss changes. A
+    page with 4,096 elements side by side also counts as a whole if a selector checks siblings, since this takes
+    quadratic time.
 
     Examples
     --------

@@ -36,9 +36,9 @@ class SharedTexts:
 
     Notes
     -----
-    A new text of a page belongs to the site under two conditions: other pages have the text at the same place, and no
-    page that was requested later lacks it. If a page lacks the text, pages are in different states, and the text
-    belongs to each page. Pages with exactly the same content count as one.
+    A new text of a page belongs to the site if other pages have the text at the same place, and no page that was
+    requested later lacks it. If a page lacks the text, pages are in different states, and the text belongs to each
+    page. Pages with exactly the same content count as one.
     """
 
     def __init__(self) -> None:

@@ -21,16 +21,16 @@ _EDITED, _LEAST_NOISE = 0.1, 0.5
 _MOST_NOISE = 1.0 - 0.5 * _EDITED
 # If every visit finds an edit, the probability that it fell between the two fetches is the time between them as a share
 # of the time between visits. This probability counts as at most `_MOST_EDITED`: above it nothing could be proved. The
-# constant also has a second use: a page contradicts noise if its fetches agree so often that the probability of this
-# would be smaller for noise.
+# constant also has a second use: a page contradicts noise if its fetches agree so often that noise would do this with a
+# smaller probability.
 _MOST_EDITED = 2.0 * _EDITED
 # A place becomes noise above the first of these odds, and stays noise until an edit is as likely. The odds for or
 # against noise count as at most the second number. So a place that no longer changes is recognised after three to
 # twelve fetches.
 _ODDS, _HIGHEST = log(100.0), log(1_000.0)
 
-#: A place, and which of its blocks is meant: the "only" block, "all" blocks, their "order", or the number of a block
-#: from the beginning or from the end.
+#: A place, and one of these words for its blocks: "only", "all", "order", or the number of a block. The number counts
+#: from the beginning, or from the end if it is negative.
 _Key = tuple[int, str]
 #: A key, and the tokens before and after those that differ.
 _Where = tuple[int, str, str, str]
@@ -90,7 +90,8 @@ class Evidence:
     def is_noise_of(self, page: str) -> bool:
         """Whether the tokens are noise on a page.
 
-        They are if fetches of this page differed, or if those of two other pages did and the page does not contradict.
+        They are if fetches of this page differed. They also are if fetches of two other pages differed, unless fetches
+        of this page agree too often.
         """
         if not self.is_noise or self.has_shown(page):
             return self.is_noise
@@ -149,8 +150,8 @@ class TemplateNoise:
     Notes
     -----
     Each piece of evidence is about the tokens between two other tokens at a place. A place is the path that leads to a
-    block. If several blocks of a page have the same path, each block is a place of its own, by its number from the
-    beginning and from the end. If most of these blocks differ at the same time, they are one place.
+    block. If several blocks of a page have the same path, each block is a place of its own. Its number is counted from
+    the beginning and from the end. If most of these blocks differ at the same time, they are one place.
     """
 
     def __init__(self) -> None:

@@ -20,8 +20,8 @@ __all__ = ["Difference", "Kind", "Trace", "differences", "digest_of", "gaps_betw
 #: A gap: from and to among the old items, and from and to among the new ones.
 Gap = tuple[int, int, int, int]
 
-# A token is a text that stands for a tag ("[hidden]"), a number with its decimals, a word of Latin letters and digits
-# such as a hash, a word of other letters, or a sign.
+# A token is a word in brackets from a tag ("[hidden]"), a number with decimals, or a word of Latin letters and digits.
+# A word of other letters, or any other character, is also a token.
 _TOKEN = re.compile(r"\[[a-z][a-z -]*+\]|\d++(?:[.,:]\d++)*+(?![A-Za-z_])|[A-Za-z_\d]++|[^\W\d_]++|\S")
 _DIGITS = re.compile(r"\d+")
 _VERSION = b"\3"  # the first byte of a packed trace
@@ -327,9 +327,10 @@ def shape(token: str) -> str:
 def token_runs(before: str, now: str) -> list[tuple[str, str, str, str, bool, tuple[str, ...]]]:
     """Return the runs of tokens that were replaced in a text; [] if the parts that differ are too long to compare.
 
-    A run is a tuple of the tokens before it, the tokens after it, its old text, its new text, whether only digits
-    differ, and the tokens of the text that stayed. Surrounding and staying tokens have "#" for each number. At an end
-    of the text the surrounding token is "". If nearly all tokens were replaced, the whole text is one run.
+    A run is a tuple of six values. These are the tokens before the run, the tokens after it, its old text, its new
+    text, whether only digits differ, and the tokens that stayed in the text. Surrounding and staying tokens have "#"
+    for digits. At an end of the text the surrounding tokens are "". If nearly all tokens were replaced, the whole text
+    is one run.
 
     Examples
     --------

@@ -51,8 +51,8 @@ def announces(stored: float | None, lastmod: float | None, precision: str | None
     return stored >= 0.0 and stored != lastmod and not is_other_writing
 
 
-#: The announcements of a page by a further source (not the first that covers the page), as a row of the store:
-#: n_signals, n_signals_total, signalled_since, n_heard, signalled_at (None: never), true_signals and false_signals.
+#: A row of the store with the announcements of a page by a source other than its first. The values are n_signals,
+#: n_signals_total, signalled_since, n_heard, signalled_at (None: never), true_signals and false_signals.
 FurtherRow = tuple[int, int, float, int, float | None, float, float]
 
 
@@ -67,7 +67,7 @@ def attributed(heard: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     If sources s announce different changes, n_s times each, a page is fresh with probability
     exp(-(α τ + Σ κ_s n_s)). The number n_s of one source does not depend on the other sources. So visits at which all
     other sources are silent are a fair sample for this source. At these visits the probability is
-    exp(-(α τ + κ_s n_s)), and α and κ_s of a source are fitted as if there were no other source (Appendix E of [1]_).
+    exp(-(α τ + κ_s n_s)). So α and κ_s are fitted as if there were no other source (Appendix E of [1]_).
 
     Examples
     --------

@@ -93,9 +93,9 @@ def parse_lastmod(text: str) -> tuple[float, str] | None:
     Notes
     -----
     Nothing is guessed. A text with more than one meaning (``20/11/2026``) is no date, and neither is a day that does
-    not exist, or a year before 1970 or after 2199 (``0001-01-01`` and the like mean "unset"). A time without a zone, or
-    with an unknown name of a zone, is in UTC [2]_. A year or a month alone means its first day. A leap second means the
-    second after it, as in POSIX time.
+    not exist. A year before 1970 or after 2199 is no date either, since ``0001-01-01`` and the like mean "unset". A
+    time without a zone, or with an unknown name of a zone, is in UTC [2]_. A year or a month alone means its first day.
+    A leap second means the second after it, as in POSIX time.
 
     References
     ----------

@@ -18,7 +18,7 @@ __all__ = ["MOST_TEXT_BYTES", "Body", "Content", "compare", "is_current", "is_qu
 
 #: At most this many bytes of a page's unpacked body are read, to find changes in its text. Other bodies are read whole.
 MOST_TEXT_BYTES = 4_000_000
-# Larger bodies are read in a thread, so that they do not delay slots: a body of this size takes 12 ms if it consists of
+# Larger bodies are read in a thread, so that they do not delay slots. A body of this size takes 12 ms if it consists of
 # tags. For smaller bodies, the use of a thread costs as much as the work.
 _QUICK_BELOW = 10_240
 

@@ -38,8 +38,8 @@ _NEVER = -np.inf
 #: a day.
 LAST_TRIES = 10
 
-# The name and type of each column, its value in an empty row, and whether it is a `NumberColumn`, because its numbers
-# are small in most collections.
+# The name and type of each column, its value in an empty row, and whether it is a `NumberColumn`. Such a column has
+# small numbers in most collections.
 _COLUMNS: tuple[tuple[str, str, float, bool], ...] = (
     ("state", "u1", FREE, False),
     ("importance", "f4", 0.0, False),
@@ -229,8 +229,8 @@ def check_importance(importance: npt.ArrayLike) -> npt.NDArray[np.float64]:
 def counted_in_parts(pages: Pages, at_once: int = 65_536) -> Generator[None, None, dict[str, Any]]:
     """Count pages in a generator that yields after each part, which takes about a millisecond; O(n).
 
-    It returns the numbers of pages by the name of their state (``states``), the numbers of pages by the first source
-    that covers them or -1 (``sources``), and the number of hosts that have a page (``hosts``).
+    The result has three counts. ``states`` has the number of pages by the name of their state. ``sources`` has it by
+    the first source that covers the pages, or -1. ``hosts`` is the number of hosts that have a page.
     """
     n = pages.n
     states, sources, has_pages = np.zeros(len(STATE_NAMES), int), np.zeros(1, int), np.zeros(1, bool)

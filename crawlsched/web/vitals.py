@@ -32,7 +32,7 @@ class Vitals:
     delivered: int  # the number of lines in the change feed since the collection began
     resting: list[Host]  # the hosts that get no requests for now, because they asked for it
     withheld: dict[str, int]  # how many responses were withheld, by reason
-    # The hosts whose pages mostly fail, each with the time since when, the last answer, and the numbers of its pages.
+    # The hosts whose pages mostly fail, each with the time of its first failure, its answer, and its pages by state.
     failing: dict[str, dict[str, Any]]
 
 
@@ -91,9 +91,9 @@ def checks(
 ) -> list[Check]:
     """Check that the crawl runs, writes and sends, that hosts answer, and that the given limits are met.
 
-    The first two limits are the least expected freshness and the least share of a minute's slots that are used. The
-    others are the most changes that may wait for the spider, the most seconds for which a host may rest, and the most
-    seconds since the end of the last pass. With a limit for the last pass, no crawl has to run.
+    `freshness` is the least expected freshness, and `budget` the least share of a minute's slots that are used. At most
+    `undelivered` changes may wait for the spider, and a host may rest for at most `rest` seconds. The last pass must
+    have ended at most `last_pass` seconds ago. With this limit no crawl has to run.
     """
     status = seen.status
     found = [_leased(seen) if last_pass is None else _passed(seen, last_pass)]
