@@ -93,7 +93,7 @@ def _looks_binary(body: bytes, encoding: str | None) -> bool:
     if body.startswith(_MARKED_TEXT) or (encoding or "").lower().startswith(("utf-16", "utf-32", "utf16", "utf32")):
         return False
     start = body[:LOOKED_AT]
-    return start.count(0) > len(start) // 500  # a stray NUL is an accident
+    return start.count(0) > len(start) // 500  # few NULs in a long text may be an accident
 
 
 def _sniffed_kind(start: bytes) -> str:

@@ -188,7 +188,7 @@ class TemplateNoise:
         ]
 
     def is_suspect(self, one: Difference) -> bool:
-        """Whether the place of a difference ever differed between a pair of fetches, or differs at most visits."""
+        """Whether a pair of fetches ever differed at the place of a difference, or most visits differ there."""
         known, visits = self._speaking_for(one), self._visits.get(one.place)
         if known:
             return any(evidence.score > 0.0 for evidence, _, _ in known)
@@ -334,7 +334,7 @@ def _covers(evidence: Evidence, one: Difference, texts: Iterable[str]) -> bool:
         return evidence.toggles
     if evidence.only_digits and not one.is_digits:
         return False
-    # If a whole text is noise, the tokens of it that stayed the same in all fetches are not noise.
+    # In a text that is noise as a whole, a token still counts if it stayed the same in all fetches.
     return not evidence.kept or not Counter(evidence.kept) - Counter(one.kept)
 
 

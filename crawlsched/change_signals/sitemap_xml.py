@@ -171,7 +171,7 @@ class _Items:
         self.has_base = False
         self._item: Any = None
         self._is_dropped = False
-        self._is_unclosed = False  # whether an element was not closed: then deeper elements count as directly below too
+        self._is_unclosed = False  # whether an element was not closed; then elements below it count, too
 
     def start(self, element: Any) -> None:
         """Take the start of an element, which has its attributes, but no content yet."""

@@ -8,7 +8,7 @@ from difflib import unified_diff
 
 __all__ = ["differences", "packed", "unpacked"]
 
-# A long line is compared sentence by sentence.
+# Texts are compared sentence by sentence, since some of them are one long line.
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n")
 
 

@@ -1,4 +1,4 @@
-"""The feed of one collection over all shards of its database, with cursors, also as Atom (RFC 4287)."""
+"""The feed of one collection over all shards of its database, also as Atom (RFC 4287), and the cursors of followers."""
 
 from __future__ import annotations
 

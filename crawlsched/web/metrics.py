@@ -46,7 +46,7 @@ def _add(families: dict[str, list[str]], collection: str, seen: Vitals) -> None:
         ("heartbeat_timestamp_seconds", "The time of the last sign of life of the crawl.", beat),
         ("last_request_timestamp_seconds", "The time at which the last request went out.", status.get("last_sent_at")),
         ("bandwidth_requests_per_second", "The budget.", status.get("bandwidth")),
-        ("threshold_crawl_value", "The crawl value from which pages are crawled.", status.get("threshold")),
+        ("threshold_crawl_value", "Pages with at least this crawl value are crawled.", status.get("threshold")),
         ("pages", "Known pages.", status.get("pages")),
         ("expected_freshness_ratio", "Expected share of fresh pages, by importance.", sample.get("expected_freshness")),
         ("expected_freshness_error_ratio", "Standard error of the expected freshness.", sample.get("freshness_error")),
