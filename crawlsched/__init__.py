@@ -10,7 +10,7 @@ __version__ = "0.2.0"
 
 
 def __getattr__(name: str) -> Any:
-    # `ADDONS = {"crawlsched.Addon": 500}` has to work, and `import crawlsched` must load neither Scrapy nor SQL.
+    # `ADDONS = {"crawlsched.Addon": 500}` has to work, but `import crawlsched` must load neither Scrapy nor SQL.
     if name == "Addon":
         from crawlsched.addon import Addon
 

@@ -7,7 +7,7 @@
       + UnknownPage (LookupError)           a URL that is not in the store
       + NotThePage                          raised by callbacks: the response is not the page it should be
       + StoreError (RuntimeError)           the database cannot be used
-          + SchemaOutOfDate                 it is behind, ahead, or not ours
+          + SchemaOutOfDate                 its tables are older, newer, or of another program
           + DamagedRow                      one of its rows is damaged; all others can be used
           + DatabaseReplaced                the file was deleted or replaced while it was in use
           + CollectionInUse                 another running process owns the collection
@@ -36,7 +36,7 @@ __all__ = [
 
 
 class CrawlschedError(Exception):
-    """Anything that crawlsched raises on purpose, except for wrong arguments (`ValueError`)."""
+    """The base of all errors that crawlsched raises on purpose, except for wrong arguments (`ValueError`)."""
 
 
 class SettingError(CrawlschedError, ValueError):
@@ -44,10 +44,10 @@ class SettingError(CrawlschedError, ValueError):
 
 
 def require_posix() -> None:
-    """Refuse systems without POSIX processes. Each entry point calls this.
+    """Raise on systems without POSIX processes. Each entry point calls this function.
 
-    crawlsched sends signal 0 to check whether the owner of a collection still runs; on Windows it would interrupt that
-    process.
+    crawlsched sends signal 0 to check whether the owner of a collection still runs. On Windows this would interrupt the
+    owner.
     """
     if os.name != "posix":
         raise CrawlschedError(
@@ -57,13 +57,13 @@ def require_posix() -> None:
 
 
 def require_aiohttp(what: str) -> None:
-    """Refuse to serve HTTP if aiohttp is not installed."""
+    """Raise if aiohttp, which serves HTTP, is not installed."""
     if find_spec("aiohttp") is None:
         raise CrawlschedError(f"{what} needs aiohttp, which is not installed here: pip install 'crawlsched[web]'.")
 
 
 class NotThePage(CrawlschedError):
-    """Raised by a spider's callback: the response is not the page it should be (a session ended, a captcha, a teaser).
+    """Raised by a spider's callback if the response is not the right page, but a login form, a captcha or a teaser.
 
     Then the visit does not count as seen or delivered, and the page is tried again later.
 
@@ -90,19 +90,19 @@ class StoreError(CrawlschedError, RuntimeError):
 
 
 class SchemaOutOfDate(StoreError):
-    """The database's tables are not those of this version, or not crawlsched's at all."""
+    """The database's tables are those of another version, or of another program."""
 
 
 class DamagedRow(StoreError):
-    """A row of the database is damaged: it is left out, and the other rows are used."""
+    """A row of the database is damaged. The row is left out, and the other rows are used."""
 
 
 class DatabaseReplaced(StoreError):
-    """The file is no longer the one that was opened: it was deleted, or replaced by another one."""
+    """The database file that was opened was deleted, or replaced by another file."""
 
 
 class CollectionInUse(StoreError):
-    """Another running process owns this collection until `owner` ends (None: waiting does not help)."""
+    """Another running process, `owner`, owns this collection until it ends. If it is None, waiting does not help."""
 
     def __init__(self, message: str, owner: str | None = None) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""Freshness: the share of time in which copies equal their pages, and the share of a sample that is fresh now."""
+"""Freshness: the share of time in which copies are equal to their pages, and the share of a sample that is fresh."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def expected_freshness(rates: ArrayLike, change_rate: ArrayLike, importance: Arr
 
     Notes
     -----
-    The objective of problem (5) in Busa-Fekete et al., divided by the sum of the importances (their section 6.2
-    calls it accuracy).
+    It is the objective of problem (5) in Busa-Fekete et al., divided by the sum of the importances. Section 6.2 of the
+    paper calls it accuracy.
 
     References
     ----------
@@ -52,7 +52,7 @@ def expected_freshness(rates: ArrayLike, change_rate: ArrayLike, importance: Arr
     largest = float(weight.max(initial=0.0))
     if largest == 0.0:
         raise ValueError("importance is 0 for every page; at least one must be above 0.")
-    # Divided by the largest first, so that sums of huge weights stay finite.
+    # Weights are divided by the largest weight first, so that sums of huge weights stay finite.
     share = weight / largest
     return float(np.sum(share * fresh) / np.sum(share))
 
@@ -60,12 +60,13 @@ def expected_freshness(rates: ArrayLike, change_rate: ArrayLike, importance: Arr
 def page_freshness(rates: ArrayLike, change_rate: ArrayLike) -> NDArray[np.float64]:
     """Return the share of time in which the copy of each page is fresh, if it is crawled at even intervals.
 
-    It is (ρ/Δ) (1 - exp(-Δ/ρ)) with ρ the rate and Δ the change rate: 0 for a page that is never crawled, and 1 for a
-    page that never changes, crawled or not.
+    For the crawl rate ρ and the change rate Δ, it is (ρ/Δ) (1 - exp(-Δ/ρ)). It is 1 for a page that never changes, even
+    if the page is never crawled, and 0 for any other page that is never crawled.
 
     Notes
     -----
-    G(ρ; 1, Δ) in the proof of Theorem 1 of Busa-Fekete et al., first in Cho and Garcia-Molina.
+    The formula is G(ρ; 1, Δ) in the proof of Theorem 1 of Busa-Fekete et al. It was first published by Cho and
+    Garcia-Molina.
 
     References
     ----------
@@ -88,7 +89,7 @@ def page_freshness(rates: ArrayLike, change_rate: ArrayLike) -> NDArray[np.float
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         changes_per_crawl = change / rate
         fresh = -np.expm1(-changes_per_crawl) / changes_per_crawl
-    # A page that never changes is fresh even if it is never crawled (0/0 above).
+    # A page that never changes is fresh, even if it is never crawled (then the formula above gives 0/0).
     return np.where(changes_per_crawl > 0.0, fresh, 1.0)
 
 
@@ -103,7 +104,8 @@ def _checked(name: str, value: ArrayLike) -> NDArray[np.float64]:
 def estimated(fresh: FloatArray, importance: FloatArray, n_all: float) -> tuple[float, float] | tuple[None, None]:
     """Return the expected freshness and its error, from an even sample of `n_all` pages.
 
-    Both are None without importance. The error is that of a ratio of means (Cochran, Sampling Techniques, section 6.4).
+    Both are None if the importances sum to 0. The error is that of a ratio of means (Cochran, Sampling Techniques,
+    section 6.4).
 
     Examples
     --------

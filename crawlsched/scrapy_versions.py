@@ -1,8 +1,8 @@
 """Differences between releases of Scrapy, and the undocumented parts of Scrapy that crawlsched uses.
 
-Each entry names the release that makes it superfluous: when that is the oldest one supported, the entry is deleted. Any
-feature that needs an undocumented part is optional: if the part is missing or has another shape, the crawl goes on
-without the feature, and logs that once.
+Each entry names the release of Scrapy that makes it superfluous. When this is the oldest supported release, the entry
+is deleted. Any feature that needs an undocumented part is optional. If the part is missing or has another shape, the
+crawl goes on without the feature, and logs this once.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ logger = logging.getLogger(__name__)
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
-# A larger number of seconds counts from 1970, and not from the start of the machine.
+# A time with more seconds counts from 1970; a time with fewer seconds counts from the start of the machine.
 _SINCE_1970 = 1e9
 
-# -- timers and threads: Scrapy 2.14, and 2.15 for `run_in_thread`
+# -- timers and threads: superfluous from Scrapy 2.14 on, `run_in_thread` from 2.15 on
 
 if not TYPE_CHECKING and find_spec("scrapy.utils.asyncio") is None:
     is_asyncio_available = is_asyncio_reactor_installed
@@ -62,7 +62,7 @@ async def run_in_thread(function: Callable[_P, _T], *arguments: _P.args, **named
     return await maybe_deferred_to_future(deferToThread(function, *arguments, **named))
 
 
-# -- errors of a download: Scrapy 2.15 has its own; before they were Twisted's
+# -- errors of a download: Scrapy 2.15 has its own errors; earlier releases raise Twisted's
 
 if not TYPE_CHECKING and not hasattr(scrapy.exceptions, "CannotResolveHostError"):
     from twisted.internet.defer import CancelledError as DownloadCancelledError
@@ -73,11 +73,11 @@ else:
 
 
 def was_cut_off_here(error: Exception) -> bool:
-    """Whether a response came, but this side stopped its download."""
+    """Whether the download of a response was stopped on this side."""
     return isinstance(error, DownloadCancelledError | StopDownload)
 
 
-# -- coroutines of the engine and of download handlers: Scrapy 2.14; Deferreds before
+# -- coroutines of the engine and of download handlers: Scrapy 2.14 has them; earlier releases have Deferreds
 
 
 def close_spider(engine: Any, reason: str) -> None:
@@ -89,20 +89,20 @@ def close_spider(engine: Any, reason: str) -> None:
 
 
 async def download(engine: Any, request: Request) -> Response:
-    """Download outside the spider, through the downloader middlewares."""
+    """Download a response through the downloader middlewares, but not for the spider."""
     if hasattr(engine, "download_async"):
         return await engine.download_async(request)  # type: ignore[no-any-return]
     return await maybe_deferred_to_future(engine.download(request))
 
 
 async def download_by(handlers: Any, request: Request, crawler: Crawler) -> Response:
-    """Let Scrapy's handler of a request's scheme download it."""
+    """Download a response by Scrapy's handler for the request's scheme."""
     if hasattr(handlers, "download_request_async"):
         return await handlers.download_request_async(request)  # type: ignore[no-any-return]
     return await maybe_deferred_to_future(handlers.download_request(request, crawler.spider))
 
 
-# -- robots.txt: Scrapy 2.18 sends a signal when it has parsed one
+# -- robots.txt: Scrapy 2.18 sends a signal when it has parsed a robots.txt
 
 ROBOTS_PARSED: object = getattr(signals, "robots_parsed", None) or object()
 _SAYS_WHAT_IT_PARSED = hasattr(signals, "robots_parsed")
@@ -153,8 +153,9 @@ def _nicety(lost: str, without: Any = None) -> Callable[[Callable[_P, _T]], Call
 class DownloadSlot(NamedTuple):
     """The state of a host in Scrapy's downloader.
 
-    It has the most requests at once, counting one that waits for its delay; the least seconds between two requests, and
-    how many of these are left; and whether there is room for another request.
+    `concurrency` is the most requests at the same time, including a request that waits for its delay. `least_delay` is
+    the least seconds between two requests, and `seconds_left` the rest of these. If `is_full`, there is no room for
+    another request.
     """
 
     concurrency: int
@@ -165,7 +166,7 @@ class DownloadSlot(NamedTuple):
 
 @_nicety("delays are kept by Scrapy alone, after a slot has been used")
 def download_slot(crawler: Crawler, name: str) -> DownloadSlot | None:
-    """Return the state of a host's download slot, or None if it has none."""
+    """Return the state of a host's download slot, or None if the host has no slot."""
     slot: Any = crawler.engine.downloader.slots.get(name)
     if slot is None:
         return None
@@ -174,7 +175,7 @@ def download_slot(crawler: Crawler, name: str) -> DownloadSlot | None:
     # Scrapy 2.19 has `jitter`, a share of the delay, and the monotonic clock.
     jitter = slot.jitter if hasattr(slot, "jitter") else 0.5 * slot.randomize_delay
     least_delay = max(0.0, slot.delay * (1.0 - jitter))
-    # Scrapy draws a new delay each time that it checks. Only a request in its queue goes when the drawn delay is over.
+    # Scrapy draws a new delay at each check. Only a request in its queue is sent at the end of the drawn delay.
     clock = time.time if slot.lastseen > _SINCE_1970 else time.monotonic
     left = slot.lastseen + least_delay - clock()
     return DownloadSlot(slot.concurrency + 1, least_delay, left, bool(slot.queue))
@@ -191,7 +192,7 @@ def slot_name(crawler: Crawler, request: Request) -> str:
 
 
 def dupefilter_of(scheduler: Any) -> Any:
-    """Return the filter of a scheduler; None if it has none: a project's own scheduler may lack one."""
+    """Return the filter of a scheduler; None if it has no filter, like some projects' own schedulers."""
     return getattr(scheduler, "df", None)
 
 
@@ -204,7 +205,7 @@ def is_closing(crawler: Crawler) -> bool:
 
 @_nicety("redirects and retries wait for the engine's heartbeat")
 def wake(crawler: Crawler) -> None:
-    """Let the engine ask the scheduler for requests; `engine.crawl` would send `request_scheduled` again."""
+    """Make the engine take requests from the scheduler; `engine.crawl` would send `request_scheduled` again."""
     slot: Any = crawler.engine._slot
     if slot is not None:
         slot.nextcall.schedule()
@@ -217,7 +218,7 @@ def download_handlers(crawler: Crawler) -> Any:
 
 
 def stand_before_handlers(crawler: Crawler, make: Callable[[Any], _T]) -> _T | None:
-    """Put an object made from Scrapy's download handlers in their place, and return it; None if there are none."""
+    """Replace Scrapy's download handlers by an object made from them, and return the object; None without handlers."""
     if (handlers := download_handlers(crawler)) is None:
         return None
     made = crawler.engine.downloader.handlers = make(handlers)  # type: ignore[assignment]
@@ -226,8 +227,8 @@ def stand_before_handlers(crawler: Crawler, make: Callable[[Any], _T]) -> _T | N
 
 @_nicety("a request may be sent again by itself on a connection that the server had closed")
 def switch_off_retries(handlers: Any, scheme: str) -> None:
-    """Keep the pool of Scrapy's handler from repeating requests without the crawl's knowledge."""
-    pool: Any = getattr(handlers._handlers.get(scheme), "_pool", None)  # only Twisted's handlers have one
+    """Prevent that the connection pool of Scrapy's handler repeats requests without the crawl's knowledge."""
+    pool: Any = getattr(handlers._handlers.get(scheme), "_pool", None)  # only Twisted's handlers have a pool
     if getattr(pool, "retryAutomatically", False):
         pool.retryAutomatically = False
 
@@ -235,7 +236,7 @@ def switch_off_retries(handlers: Any, scheme: str) -> None:
 @_nicety("Sitemap lines and Crawl-delay of robots.txt are not read", ([], None))
 def robots_facts(parser: Any, user_agent: str) -> tuple[list[str], float | None]:
     """Return the Sitemap lines of a parsed robots.txt, and its Crawl-delay in seconds."""
-    inner = getattr(parser, "rp", None)  # Scrapy's parsers wrap those of libraries, which have more methods
+    inner = getattr(parser, "rp", None)  # a parser of Scrapy contains the parser of a library, which has more methods
     sitemaps = getattr(inner, "sitemaps", None) or getattr(inner, "site_maps", None) or ()
     ask = getattr(parser, "crawl_delay", None) or getattr(inner, "crawl_delay", None)  # Scrapy 2.18 has the first
     found = sitemaps() if callable(sitemaps) else sitemaps
@@ -244,14 +245,14 @@ def robots_facts(parser: Any, user_agent: str) -> tuple[list[str], float | None]
 
 @_nicety("each robots.txt is read once")
 def put_robots(crawler: Crawler, netloc: str, parser: Any) -> None:
-    """Judge requests to a host by another robots.txt from now on."""
+    """Replace the robots.txt by which Scrapy checks requests to a host."""
     middleware: Any = crawler.get_downloader_middleware(RobotsTxtMiddleware)
     if middleware is not None:
         middleware._parsers[netloc] = parser
 
 
 def running_command() -> str | None:
-    """Return the module of the Scrapy command that runs; None in scripts. Scrapy does not pass it to add-ons."""
+    """Return the module of the running Scrapy command; None in scripts. Scrapy does not pass the command to add-ons."""
     frame = sys._getframe()
     while frame is not None:
         if frame.f_globals.get("__name__") == "scrapy.cmdline" and "cmd" in frame.f_locals:

@@ -1,4 +1,4 @@
-"""Showing: texts of sites, and texts with secrets, made safe for a terminal, a log or a message."""
+"""Showing: makes texts of sites, and texts with secrets, safe for a terminal, a log or a message."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from crawlsched.exceptions import CrawlschedError
 
 __all__ = ["escape_logs", "in_words", "shown", "without_secrets"]
 
-# Characters that control a terminal: control characters (but for newline and tab), marks that turn the direction of
-# writing, separators of lines, and characters without width; also surrogates, which cannot be printed.
+# Characters that control a terminal: control characters (except newline and tab), marks that change the direction of
+# writing, separators of lines, and characters without width. Surrogates belong here too, since they cannot be printed.
 _OBEYED = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )
 _SECRET = "***"
-# user:password@ in anything like a URL. A password may contain an @ or a slash, so it ends at the last @ of the word.
+# The part "user:password@" of any form of URL. A password may contain an @ or a slash, so it ends at a word's last @.
 _USER = re.compile(r"(?P<before>//[^\s:/@'\"]*:|\b[A-Za-z][\w+.-]*:[^\s:/@'\"]+:)[^\s'\"]*@")
 _NAMED = re.compile(
     r"(?P<name>\b(?:[\w-]*(?:password|passwd|passphrase|secret|token|authorization|apikey|api_key)|pwd|key|receiver_key)"
@@ -26,7 +26,7 @@ _NAMED = re.compile(
 
 
 def shown(text: str) -> str:
-    r"""Return a text without characters that control a terminal, but for newlines and tabs.
+    r"""Return a text with escapes in place of characters that control a terminal; newlines and tabs stay.
 
     >>> shown("a\x1b[2Jb\u202ec\nd")
     'a\\x1b[2Jb\\u202ec\nd'
@@ -60,7 +60,7 @@ def in_words(error: BaseException) -> str:
 
 
 def _escape(record: logging.LogRecord) -> bool:
-    """Let every record pass, and make it and its exception safe for a terminal."""
+    """Make a record and its exception safe for a terminal; no record is dropped."""
     record.msg, record.args = shown(record.getMessage()), None
     if record.exc_info and not record.exc_text:
         record.exc_text = shown(logging.Formatter().formatException(record.exc_info))
@@ -68,7 +68,7 @@ def _escape(record: logging.LogRecord) -> bool:
 
 
 def escape_logs() -> None:
-    """Make the records of all our present loggers safe for a terminal."""
+    """Make the records of all present loggers of crawlsched safe for a terminal."""
     for name in list(logging.root.manager.loggerDict):
         if name.partition(".")[0] == "crawlsched":
             logging.getLogger(name).addFilter(_escape)

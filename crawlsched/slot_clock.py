@@ -1,4 +1,4 @@
-"""The slot clock: times for crawls at a fixed rate, on an absolute grid, without bursts and without drift."""
+"""The slot clock: times for crawls at a fixed rate, on a fixed grid, without bursts and without drift."""
 
 from datetime import timedelta
 from math import ceil, floor, inf, isfinite
@@ -8,21 +8,22 @@ __all__ = ["DAY", "GAP", "TIMER_SLACK", "SlotClock"]
 #: A day, in seconds.
 DAY = timedelta(days=1).total_seconds()
 
-#: Least distance between two requests, as a share of the mean one: no second has more than 1.25 rate + 1 requests.
+#: The least distance between two requests, as a share of the mean distance. So no second has more than 1.25 rate + 1
+#: requests.
 GAP = 0.8
 
-# A timer may wake its caller this many seconds late, and the rate is still kept. Event loops round a wait up to a whole
-# millisecond, which at 500 slots a second is half the distance between two slots.
+# A timer may wake its caller this many seconds late without an effect on the rate. Event loops round a wait up to a
+# whole millisecond, which at 500 slots a second is half the distance between two slots.
 TIMER_SLACK = 0.002
 
 
 class SlotClock:
-    """Hand out slots at a fixed rate: slot j is due at ``start + j / rate``, j = 0, 1, 2, ...
+    """Hands out slots at a fixed rate: slot j is due at ``start + j / rate``, j = 0, 1, 2, ...
 
-    A late slot is paid back: the next ones follow at ``GAP / rate`` instead of ``1 / rate`` until the grid is
-    reached again. So the count in the long run is exact, and no burst ever goes out. A slot that is more than `debt`
-    seconds late is `missed`, and not paid back. The newest slot is never missed: at low rates a slot takes longer than
-    `debt`.
+    A late slot is made up for. The next slots follow at a distance of ``GAP / rate`` instead of ``1 / rate`` until they
+    are on the grid again. So the number of slots is exact in the long run, and there is never a burst. A slot that is
+    more than `debt` seconds late is `missed`, and not made up for. The newest slot is never missed, since at low rates
+    the distance between slots is longer than `debt`.
 
     Every method takes O(1) time.
 
@@ -31,15 +32,15 @@ class SlotClock:
     rate : float
         Slots per second, positive.
     start : float
-        Time of the first slot, in seconds on the caller's clock, which never goes back.
+        Time of the first slot, in seconds on the caller's clock, which must be monotonic.
     debt : float
-        The most seconds that a slot may be late to be paid back.
+        A slot may be at most this many seconds late; later slots are missed.
 
     Notes
     -----
-    Least distances are kept between *effective* times, and not between the times at which slots were really taken. The
-    effective time is when a perfect timer would have woken the caller: at most `TIMER_SLACK` before the real one.
-    Without this each rounding of a timer would delay all later slots (446 instead of 500 slots a second were measured).
+    Least distances are between *effective* times, and not between the times at which slots were really taken. The
+    effective time is when a perfect timer would have woken the caller, at most `TIMER_SLACK` before the real time.
+    Otherwise each rounding of a timer would delay all later slots (446 instead of 500 slots a second were measured).
     With s for the slack, N slots within a second span at most 1 + s seconds of effective time. So the least distance is
     ``GAP * (1 + s) / rate``: then N <= rate / GAP + 1, for any second.
 
@@ -72,8 +73,8 @@ class SlotClock:
         self.missed = self.taken = 0
         self._debt = debt
         self._origin = start  # time of slot 0 of the present grid
-        self._index = 0  # the slot that comes next
-        self._earliest = -inf  # effective time of the next slot at the least distance from the last one
+        self._index = 0  # number of the next slot
+        self._earliest = -inf  # effective time of the next slot at the least distance from the last slot
 
     def next_time(self, now: float) -> float:
         """Return the earliest time, from `now` on, at which the next slot may be taken."""
@@ -84,7 +85,7 @@ class SlotClock:
         return self.next_time(now) <= now
 
     def take(self, now: float) -> None:
-        """Use one slot now; the caller has checked `is_due` (a slot taken too early counts as one of the next)."""
+        """Use one slot now. The caller has checked `is_due`; a slot taken too early is taken from the next slots."""
         self._give_up_old_slots(now)
         effective = max(self._slot_time(), self._earliest, now - TIMER_SLACK)
         self._earliest = effective + GAP * (1.0 + TIMER_SLACK) / self.rate
@@ -92,21 +93,21 @@ class SlotClock:
         self.taken += 1
 
     def pay(self, now: float) -> None:
-        """Remove one slot for a request that went out without one: a late slot, or else the next."""
+        """Use one slot, a late slot or else the next one, for a request that was sent without a slot."""
         self.take(now)
 
     def skip(self, now: float) -> int:
-        """Let all slots up to now pass unused, and return their number: they are not paid back."""
+        """Give up all slots up to now, and return their number. They are not made up for."""
         passed = max(0, floor((now - self._slot_time()) * self.rate) + 1)
         self._index += passed
-        # Rounding may put the product above to either side of a slot that falls on `now`.
+        # If a slot is due exactly now, rounding may have left it out above.
         if self._slot_time() <= now:
             self._index += 1
             passed += 1
         return passed
 
     def set_rate(self, rate: float, now: float) -> None:
-        """Go on at another rate, without a burst: the number of slots owed or paid ahead stays the same."""
+        """Change the rate without a burst: the number of late slots, or of slots taken early, stays the same."""
         _checked_rate(rate)
         self._give_up_old_slots(now)
         stretch = self.rate / rate
@@ -117,7 +118,7 @@ class SlotClock:
         self.rate = rate
 
     def _slot_time(self) -> float:
-        # Computed from the origin each time: adding 1/rate again and again would add up rounding errors.
+        # The time is computed from the origin, since repeated additions of 1/rate would add up rounding errors.
         return self._origin + self._index / self.rate
 
     def _give_up_old_slots(self, now: float) -> None:

@@ -65,7 +65,7 @@ def say_moment(time: float | None, now: float) -> str:
 
 
 def say_past(time: float | None, now: float) -> str:
-    """Say when something was; a running crawl may have done it since `now` was read.
+    """Say when something was. It may be after `now`, if a running crawl did it after `now` was read.
 
     >>> say_past(1700000000.5, now=1700000000.0)
     '2023-11-14 22:13:20 UTC, just now'
@@ -76,7 +76,7 @@ def say_past(time: float | None, now: float) -> str:
 
 
 def say_share(share: float | None, digits: int = 3, unknown: str = "not known") -> str:
-    """Say a share in per cent, without meaningless digits.
+    """Say a share as a percentage, without meaningless digits.
 
     >>> say_share(0.98765), say_share(None), say_share(0.99999, 2), say_share(1e-7), say_share(0.005)
     ('98.8 %', 'not known', '100 %', '< 0.1 %', '0.5 %')
@@ -89,7 +89,7 @@ def say_share(share: float | None, digits: int = 3, unknown: str = "not known") 
 
 
 def say_trust(share: float | None, interval: Sequence[float] | None, unknown: str | None = None) -> str:
-    """Say a share that is learned from announcements, with its interval, or why it is not known.
+    """Say a share that is estimated from announcements, with its interval, or say why the share is not known.
 
     >>> say_trust(0.8, (0.7, 0.85)), say_trust(None, (0.0, 1.0), "14 of 14 true")
     ('80 % (70 % to 85 %)', 'not known yet (14 of 14 true)')
@@ -101,7 +101,7 @@ def say_trust(share: float | None, interval: Sequence[float] | None, unknown: st
 
 
 def say_per_day(n: float) -> str:
-    """Say a number per day; less than one in three years counts as none.
+    """Say a number per day. A rate below one in three years is written as 0.
 
     >>> say_per_day(1900.0), say_per_day(0.5), say_per_day(4.5e-13)
     ('1,900', '0.5', '0')
@@ -130,7 +130,7 @@ def say_count(n: int, thing: str) -> str:
 
 
 def or_dash(value: Any, form: str) -> str:
-    """Say a value in a form, or a dash if there is none.
+    """Write a value by a format, or a dash if the value is None.
 
     >>> or_dash(2.5, "{:.2g}/s"), or_dash(None, "{:.2g}/s")
     ('2.5/s', '-')
@@ -139,7 +139,7 @@ def or_dash(value: Any, form: str) -> str:
 
 
 def say_table(rows: Sequence[Sequence[str]], right: str = "", indent: str = "  ") -> list[str]:
-    """Lay rows out in columns; `right` has a letter for each column: "r" for a column that is flush right.
+    """Arrange rows in columns. `right` has a letter for each column, which is "r" if the column is flush right.
 
     >>> print(*say_table([["live", "12"], ["gone", "3"]], right="lr"), sep="|")
       live  12|  gone   3

@@ -1,4 +1,4 @@
-"""Blocks: the texts of a page, each known by its place, so that noise can be recognised."""
+"""Blocks: the texts of a page with their places, by which noise can be recognised."""
 
 import json
 import re
@@ -19,8 +19,8 @@ __all__ = ["PageBlocks", "page_blocks"]
 _VOID = frozenset((
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr",
 ))  # fmt: skip
-# Elements without a required end tag, and the open elements that each of them closes, up to the list or table around
-# it. Other elements close only a paragraph, in which only inline elements may be open.
+# Elements that need no end tag close these open elements, up to the list or table around them. Other elements close
+# only a paragraph, and only if all open elements within it are inline elements.
 _AROUND_ITEMS = frozenset({"ul", "ol", "menu", "dl", "table", "tbody", "thead", "tfoot", "tr", "select", "optgroup"})
 _ENDED_BY: dict[str, tuple[frozenset[str], frozenset[str] | None]] = {
     name: (frozenset(names), _AROUND_ITEMS)
@@ -30,18 +30,18 @@ _ENDED_BY: dict[str, tuple[frozenset[str], frozenset[str] | None]] = {
     "address", "article", "aside", "blockquote", "details", "div", "dl", "fieldset", "figure", "footer", "form", "h1",
     "h2", "h3", "h4", "h5", "h6", "header", "hr", "main", "nav", "ol", "p", "pre", "section", "table", "ul",
 ), (frozenset({"p"}), None))  # fmt: skip
-# What follows a digit in a name is a number or made up by a program: "item-12", "css-1q2w3e", "ad-8f3a9c".
+# In a name, a digit and the characters after it are a number or made up by a program: "item-12", "css-1q2w3e".
 _MADE_UP = re.compile(r"\d\S*")
-# Paths that begin with these lead to values by their keys, and to lines, cells and members.
+# The first steps of paths to values by their keys, and of paths to lines, cells and members.
 _OF_KEYS, _OF_LINES = frozenset({"json", "json-ld", "script"}), frozenset({"text", "xml"})
 _CELLS = frozenset({"td", "th"})
-# Their classes and ids often belong to a single page.
+# The classes and ids of these elements do not count, since they often belong to a single page.
 _AROUND_ALL = frozenset({"html", "body"})
 
 
 @dataclass
 class PageBlocks:
-    """The texts of a page by their place.
+    """The texts of a page with their places.
 
     Examples
     --------
@@ -51,29 +51,29 @@ class PageBlocks:
 
     texts: list[str] = field(default_factory=list)  # text of each block, in the order of the page; at most 4,096
     paths: list[int] = field(default_factory=list)  # the path of tags, classes and ids that leads to each block
-    # For each path on the way to blocks: the path above it, and its last step. Paths above come first.
+    # For each path to a block, and each path above it: the next path above, and the last step. Paths above come first.
     steps: dict[int, tuple[int, str]] = field(default_factory=dict)
     # The paths that lead to data for programs: JSON in scripts, ``itemprop``, ``meta``.
     data: set[int] = field(default_factory=set)
-    rest: str = ""  # the text beyond the blocks
-    url: str = ""  # what the page is called by
+    rest: str = ""  # the text after the blocks
+    url: str = ""  # the URL by which the page was read
 
     def to(self, path: int, step: str) -> int:
-        """Return the path that goes one step further; all paths begin at 0."""
+        """Return the path that is one step longer; the empty path is 0."""
         below = _path_below(path, step)
         self.steps[below] = path, step
         return below
 
     def add(self, path: int, text: str) -> None:
-        """Add a block behind all others."""
+        """Add a block after all others."""
         if text:
             self.texts.append(text)
             self.paths.append(path)
 
     def values(self, root: int, value: Any) -> Iterator[tuple[int, str]]:
-        """Yield the path that leads to each value of JSON, and the value; what is too much becomes the remainder.
+        """Yield each value of JSON with the path to it; values beyond the limit become the remainder.
 
-        Places in lists do not count as keys, nor do keys that look made up; keys are read in order.
+        Keys are read in sorted order. Positions in lists do not count as keys, nor do keys that look made up.
 
         Examples
         --------
@@ -100,7 +100,7 @@ class PageBlocks:
                 yield path, normalised(value if isinstance(value, str) else json.dumps(value, sort_keys=True))
 
     def cut(self) -> None:
-        """Put what is too much into the remainder."""
+        """Move the blocks beyond the limit into the remainder."""
         if len(self.texts) > MOST_BLOCKS:
             beyond = [f"{path} {text}" for path, text in zip(self.paths, self.texts, strict=True)][MOST_BLOCKS:]
             self.rest = "\n".join([*beyond, self.rest] if self.rest else beyond)
@@ -108,23 +108,23 @@ class PageBlocks:
 
     @cached_property
     def page(self) -> str:
-        """A short name for its URL."""
+        """A short name for the page's URL."""
         return f"{digest_of(self.url):x}"
 
     @cached_property
     def trace(self) -> Trace:
-        """The trace, which is kept. A caller that knows the page to be unchanged may set the old trace here."""
+        """The trace of the page, made only once. A caller that knows the page to be unchanged may set the old trace."""
         names = {place: self.name_of(place) for place in dict.fromkeys(self.paths)}
         said = [digest_of(text) for text in self.texts]
         return Trace([*self.paths], [*self.texts], said, names, digest_of(self.rest))
 
     @property
     def text(self) -> str:
-        """All that it says, a line for each block."""
+        """All texts of the page, with a line for each block."""
         return "\n".join([*self.texts, self.rest] if self.rest else self.texts)
 
     def way_to(self, path: int) -> list[str]:
-        """Return the steps that lead to a path, the outermost first."""
+        """Return the steps of a path, the outermost first."""
         way = []
         while path in self.steps:
             path, step = self.steps[path]
@@ -132,7 +132,7 @@ class PageBlocks:
         return way[::-1]
 
     def name_of(self, path: int) -> str:
-        """Return the name of a place: a selector, or "@" and the keys of data.
+        """Return the name of a place: a selector, or for data "@" and the keys.
 
         >>> blocks = page_blocks("<main><ul class='tags new'><li>one")
         >>> blocks.name_of(blocks.paths[0])
@@ -159,16 +159,16 @@ def _selector(step: str) -> str:
 
 
 def page_blocks(markup: str, ignore_keys: Collection[str] = (), url: str = "") -> PageBlocks:
-    """Cut an HTML page into blocks of text; keys of `ignore_keys` do not count where a script holds JSON.
+    """Cut an HTML page into blocks of text; in scripts with JSON, the keys in `ignore_keys` do not count.
 
     Notes
     -----
     A block is the text directly below an element. Inline elements without a class or an id belong to the block around
-    them. Within ``<pre>`` those with a class do, too, since they colour the words of a program. Numbers in classes and
-    ids do not count, and neither do parts that programs make up. The time is linear in the length of the page: no
-    search looks further back than 64 elements, and everything deeper has one path. A page may have 4,096 tags, and one
-    more for each 25 characters, but 20,000 at most. The text after these counts as a whole. A tag with attributes
-    counts as two.
+    them. Within ``<pre>``, inline elements with a class also belong to it, since they colour the words of a program.
+    Numbers in classes and ids do not count, and neither do parts that programs make up. The time is linear in the
+    length of the page. For this no search looks further back than 64 elements. All elements deeper than 64 have the
+    path of the 64th. At least 4,096 tags are read one by one. In a long page it is one more for each 25 characters, up
+    to 20,000. The text after these tags counts as a whole. A tag with attributes counts as two tags.
 
     Examples
     --------
@@ -185,7 +185,7 @@ def page_blocks(markup: str, ignore_keys: Collection[str] = (), url: str = "") -
 
 @dataclass(slots=True)
 class _Place:
-    """Where a scan stands: the path to the place, and the text of its block so far, None until it has one."""
+    """The current place of a scan: its path, and the text of its block so far (None before the block begins)."""
 
     path: int
     is_preformatted: bool = False
@@ -194,12 +194,12 @@ class _Place:
 
 
 class _Cut:
-    """The blocks of a page as far as it was read, and the elements that are open."""
+    """The blocks of a page that is being read, and its open elements."""
 
     def __init__(self, ignore_keys: Collection[str]) -> None:
         self._blocks = PageBlocks()
         self._ignored = frozenset(ignore_keys)
-        self._pieces: list[tuple[int, list[str]]] = []  # of each block its path, and its text
+        self._pieces: list[tuple[int, list[str]]] = []  # the path and the text of each block
         # Inline elements without a class or an id share the place of the element around them.
         self._open = [("", _Place(0))]
         self._data: list[tuple[int, str]] = []
@@ -208,7 +208,8 @@ class _Cut:
         """Read a page and return its blocks."""
         scan, opened, pieces, steps = Scan(markup), self._open, self._pieces, self._blocks.steps
         place, room = opened[-1][1], n_read_singly(markup)
-        # Thousands of elements a page: the steps of nearly all of them stand here, those of few in methods.
+        # A page has thousands of elements. Code for nearly all elements is written out here, for speed; code for few
+        # elements is in methods.
         for text, tag, inner in scan:
             room -= 1 if tag is None else tag.cost
             if room < 0 or len(pieces) > MOST_BLOCKS:
@@ -222,10 +223,10 @@ class _Cut:
             if tag is None:
                 continue
             if tag.parts_words and place.pieces is not None:
-                place.pieces.append(" ")  # what stands before an element is another word than what stands behind it
+                place.pieces.append(" ")  # the tag ends a word
             name = tag.name
             if tag.closes:
-                if opened[-1][0] == name:  # nearly always
+                if opened[-1][0] == name:  # true for nearly all end tags
                     opened.pop()
                 else:
                     self._end((name,), ())
@@ -237,7 +238,7 @@ class _Cut:
                 continue
             step, said = tag.known or _known(tag)
             if name in _VOID:
-                inside = place  # "<br>words</br>": what is void holds nothing
+                inside = place  # in "<br>words</br>" the words are not within the <br>
                 if said:
                     self._tell(_Place(self._blocks.to(place.path, name)), *said)
                 if inner is None:
@@ -249,7 +250,7 @@ class _Cut:
                 inside = place
                 if name in _CELLS:
                     place.n_cells += 1
-                    if step == name:  # it is known by its column
+                    if step == name:  # a cell without class and id is named by its column
                         step = f"{step}:{min(place.n_cells, DEEPEST)}"
                 # Inline elements without a class or an id belong to the place around them. Within <pre>, elements with
                 # a class colour the words of a program, a dozen in each line.
@@ -257,7 +258,7 @@ class _Cut:
                 if is_own and len(opened) <= DEEPEST:
                     path = _path_below(place.path, step)
                     steps[path] = place.path, step
-                    if inner is not None and not said:  # nearly all that holds text
+                    if inner is not None and not said:  # true for nearly all elements with text
                         if inner and not inner.isspace():
                             pieces.append((path, [inner]))
                         continue
@@ -279,17 +280,17 @@ class _Cut:
         return self._blocks
 
     def _read_rest(self, markup: str) -> None:
-        """Add the part that is not read tag by tag to the remainder: its text, the words of its tags, and its data."""
+        """Add the rest of the page to the remainder: its text, the words of its tags, and its data."""
         text, tags, scripts = skimmed(markup)
         for written, held in scripts[:MOST_BLOCKS]:
             self._read_script(Tag(written), held)
-        # Of the others, all attributes count.
+        # Only the first tags are read for the words that count. For all further tags, all attributes count.
         said = {written: _all_told_by(Tag(written)) for written in islice(dict.fromkeys(tags), MOST_BLOCKS)}
         told = filter(None, (said.get(written, written) for written in tags))
         self._blocks.rest += "\n".join([text, *told, *(held for _, held in scripts[MOST_BLOCKS:])])
 
     def _tell(self, place: _Place, text: str, data: list[tuple[str, str]]) -> None:
-        """Take over the words in a tag's attributes."""
+        """Add the words and the data of a tag's attributes."""
         if text:
             self._begin(place).append(f" {text} ")
         for key, value in data:
@@ -298,7 +299,7 @@ class _Cut:
             self._data.append((path, value))
 
     def _read_script(self, tag: Tag, text: str) -> None:
-        """Take over the data in a script."""
+        """Add the data of a script."""
         value = script_data(tag, text, self._ignored)
         if value is None or isinstance(value, str):
             self._blocks.rest += value or ""
@@ -309,14 +310,14 @@ class _Cut:
         self._data += told
 
     def _begin(self, place: _Place) -> list[str]:
-        """Return the text of the block at a place, a new one if it has none."""
+        """Return the pieces of the block at a place; begin a block if the place has none."""
         if place.pieces is None:
             place.pieces = []
             self._pieces.append((place.path, place.pieces))
         return place.pieces
 
     def _end(self, ended: Collection[str], stops: Collection[str] | None) -> None:
-        """End the innermost element of these names, and all in it, unless an element of `stops` lies in between."""
+        """End the innermost of the `ended` elements and all elements within it, unless one of these is in `stops`."""
         for back in range(1, DEEPEST + 1):
             last, _ = self._open[-back]
             if last in ended:
@@ -333,7 +334,7 @@ def _path_below(path: int, step: str) -> int:
 
 
 def _known(tag: Tag) -> Any:
-    """Return, and remember, the step to an element, and what its tag says to readers and to programs."""
+    """Return and remember the step to an element, with the words and data of its tag."""
     said = told_by(tag), data_of(tag)
     tag.known = _step(tag), said if any(said) else None
     return tag.known
@@ -344,7 +345,7 @@ def _all_told_by(tag: Tag) -> str:
 
 
 def _step(tag: Tag) -> str:
-    """Return the step to an element: its name, with its classes, or its id where it has none."""
+    """Return the step to an element: its name with its classes, or with its id if it has no classes."""
     if "=" not in tag.attributes or tag.name in _AROUND_ALL:
         return tag.name
     found = tag.attribute_values

@@ -1,4 +1,4 @@
-"""Body blocks: blocks of bodies that are no HTML: keys of JSON, lines, cells, members of archives."""
+"""Body blocks: the blocks of bodies other than HTML, such as values of JSON, lines, cells or members of archives."""
 
 import csv
 import io
@@ -19,17 +19,18 @@ __all__ = ["GZIP", "body_blocks"]
 
 _KEY_AND_VALUE = re.compile(rf"\s*+(?:#\s*+)?+([A-Za-z][\w./-]{{0,{LONGEST_NAME}}}+)(?:;[^:]*+)?+\s*+[:=]\s*+\S")
 _TAG = re.compile(r"<(/?)([A-Za-z_][^\s/<>]*+)([^<>]*+)>([^<]*+)")
-# Comments, instructions and declarations do not count; CDATA is text. One that is never closed goes up to the end.
+# Comments, instructions and declarations do not count, and CDATA is text. If its end is missing, each of these goes up
+# to the end of the body.
 _SPECIAL = re.compile(r"<!--.*?(?:-->|\Z)|<!\[CDATA\[(.*?)(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)|<!.*?(?:>|\Z)", re.DOTALL)
 _ATTRIBUTE = re.compile(r"""([^\s=<>"'/]++)\s*+=\s*+("[^"]*+"|'[^']*+')""")
 _CDATA_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
-# Directly below the root or channel of a feed, these say when it was made, and nothing about its content.
+# Directly below the root or channel of a feed, these elements say when the feed was made. They are no content.
 _FEED_CHURN = frozenset(
     {"lastBuildDate", "pubDate", "updated", "modified", "date", "generator", "ttl", "docs", "cloud"}
 )
 GZIP = b"\x1f\x8b"
 _MOST_UNPACKED = 16_000_000
-# A body that is packed more tightly would take a hundred times its size in memory.
+# A body that unpacks to more than this many times its size stays packed: its blocks would take too much memory.
 _MOST_TIMES = 8
 _PDF_DATES = re.compile(
     rb"/(?:CreationDate|ModDate)\s*(?:\((?:[^()\\]|\\.)*+\)|<[0-9A-Fa-f]*+>)|/ID\s*\[[^\]]{0,400}+\]"
@@ -45,11 +46,11 @@ _PNG_SEEN = frozenset({b"IHDR", b"PLTE", b"tRNS", b"acTL", b"fcTL"})
 def body_blocks(
     body: bytes, content_type: str | None, encoding: str | None, ignore_keys: Collection[str] = ()
 ) -> PageBlocks:
-    """Cut a body that is not HTML into blocks; what follows the first 4,096 is the remainder.
+    """Cut a body that is not HTML into blocks; everything after the first 4,096 blocks is the remainder.
 
-    Blocks are values of JSON by their keys, cells of CSV by their columns, lines of text by their beginning up to ":",
-    elements of XML and members of archives by their names. PDF and pictures are one block without dates and names of
-    programs.
+    A block is a value of JSON, a cell of CSV, a line of text, an element of XML, or a member of an archive. Its place
+    consists of the keys of the value, the column of the cell, the line's beginning up to ":", or the name. A PDF or a
+    picture is one block without dates and names of programs.
 
     Examples
     --------
@@ -60,11 +61,11 @@ def body_blocks(
     ['b="2" x="1" Fish & chips']
     """
     blocks = PageBlocks()
-    # Damaged or too large gzip counts by its bytes.
+    # If gzip data are damaged or too large, the compressed bytes count.
     most = min(max(_MOST_TIMES * len(body), MOST_KEPT), _MOST_UNPACKED)
     inner = _unpacked(body, 16 + zlib.MAX_WBITS, most) if body.startswith(GZIP) else None
     if inner is not None:
-        body, content_type, encoding = inner, None, None  # only once: a packed body inside counts as binary
+        body, content_type, encoding = inner, None, None  # a packed body within a packed body counts as binary
     kind = content_kind(body, content_type, encoding)
     if kind == "binary":
         members = members_of_zip(body)
@@ -90,7 +91,7 @@ def body_blocks(
 
 
 def _add_xml(blocks: PageBlocks, markup: str) -> None:
-    """Add what an XML document says, however it is spelled, without the time at which a feed was made."""
+    """Add the texts and attributes of an XML document in any spelling, without the time at which a feed was made."""
     markup = _SPECIAL.sub(lambda special: (special[1] or "").translate(_CDATA_ESCAPES), markup)
     root = blocks.to(0, "xml")
     feeds = {blocks.to(root, "feed"), *(blocks.to(blocks.to(root, name), "channel") for name in ("rss", "RDF"))}
@@ -104,7 +105,7 @@ def _add_xml(blocks: PageBlocks, markup: str) -> None:
             paths.append(blocks.to(paths[-1], name) if len(paths) < DEEPEST else paths[-1])
             found = _ATTRIBUTE.findall(attributes) if "=" in attributes else ()
             said = sorted(f'{key}="{normalised(value[1:-1])}"' for key, value in found)
-            if attributes.endswith("/"):  # <a/> is <a></a>
+            if attributes.endswith("/"):  # <a/> means <a></a>
                 blocks.add(paths.pop(), " ".join(said))
                 said = []
         elif len(paths) > 1:
@@ -140,14 +141,14 @@ def _add_rows(blocks: PageBlocks, root: int, lines: list[str], start: int, delim
             n_read = reader.line_num
             for number, cell in enumerate(row):
                 blocks.add(paths[number] if number < len(paths) else root, cell.strip() or '""')
-    except csv.Error:  # the lines from here on are no table, and become the remainder
+    except csv.Error:  # the further lines are no table, and become the remainder
         pass
     del lines[: start + n_read]
     blocks.rest = "\n".join(lines)
 
 
 def _columns(lines: list[str]) -> tuple[int, str, list[str]] | None:
-    """Return the line with the columns' names, their separator, and the names; None if there is none."""
+    """Return the line with the names of the columns, their separator, and the names; None if no line has names."""
     for start, line in enumerate(lines[:5]):
         for delimiter in (",", ";", "\t"):
             names = line.split(delimiter, MOST_BLOCKS)
@@ -157,7 +158,7 @@ def _columns(lines: list[str]) -> tuple[int, str, list[str]] | None:
 
 
 def members_of_zip(body: bytes) -> list[tuple[str, str]] | None:
-    """Return names and digests of what is in an archive (also xlsx, docx, epub), in order; None if it is none.
+    """Return names and digests of an archive's members, in order (also xlsx, docx, epub); None if it is no archive.
 
     >>> packed = io.BytesIO()
     >>> with zipfile.ZipFile(packed, "w") as archive:
@@ -179,7 +180,7 @@ def members_of_zip(body: bytes) -> list[tuple[str, str]] | None:
 
 
 def without_dates(body: bytes) -> bytes:
-    """Return a PDF without dates and ids, gzip without its time, the picture of a PNG; all else as it is.
+    """Return a PDF without dates and ids, gzip without its time, or only the picture of a PNG; other data unchanged.
 
     >>> without_dates(b"%PDF-1.7 /CreationDate (D:20260101) tea")
     b'%PDF-1.7  tea'
@@ -206,7 +207,7 @@ def _picture_of_png(body: bytes) -> bytes:
 
 
 def _unpacked(data: bytes, window: int, most: int) -> bytes | None:
-    """Return the decompressed data; None if they are damaged, or more than `most` bytes."""
+    """Return the decompressed data; None if they are damaged or have more than `most` bytes."""
     try:
         unpacker = zlib.decompressobj(window)
         unpacked = unpacker.decompress(data, most)

@@ -1,4 +1,4 @@
-"""The kind of a body, by its content type if that is believable, and by its first bytes otherwise."""
+"""The kind of a body, by its content type if this is plausible, and otherwise by its first bytes."""
 
 import codecs
 import re
@@ -12,7 +12,7 @@ __all__ = ["Body", "content_kind", "decoded"]
 
 
 class Body(NamedTuple):
-    """A response's body, as recipes take it."""
+    """The body of a response, with everything else that a recipe needs."""
 
     body: bytes
     content_type: str | None
@@ -21,12 +21,13 @@ class Body(NamedTuple):
 
 
 def decoded(body: bytes, content_type: str | None, encoding: str | None) -> str:
-    """Decode a body; a byte order mark is taken off, and bytes that cannot be decoded become U+FFFD.
+    """Decode a body. A byte order mark is removed, and bytes that cannot be decoded become U+FFFD.
 
     Notes
     -----
-    The order is that of browsers: byte order mark, what the caller or the header says, what the document itself
-    declares; otherwise UTF-8 where that fits, and Windows-1252.
+    The encoding is chosen in the order of browsers. A byte order mark comes first, then the encoding that the caller or
+    the header names, and then the encoding that the document declares. Otherwise it is UTF-8 if the body is valid in
+    UTF-8, and Windows-1252 if not.
 
     Examples
     --------
@@ -35,7 +36,7 @@ def decoded(body: bytes, content_type: str | None, encoding: str | None) -> str:
     """
     try:
         return html_to_unicode(f"charset={encoding}" if encoding else content_type, body, auto_detect_fun=_likely)[1]
-    except Exception:  # names from the web can be anything; some codecs raise whatever the error handler
+    except Exception:  # a name from the web can be any codec, and some codecs ignore the error handler and raise
         return body.decode("utf-8", "replace")
 
 
@@ -52,8 +53,8 @@ _BINARY_STARTS = (
     b"%PDF-", b"\x89PNG\r\n", b"GIF87a", b"GIF89a", b"\xff\xd8\xff", b"PK\x03\x04", b"\x1f\x8b", b"RIFF", b"OggS",
     b"ID3", b"\x00\x00\x00", b"\x7fELF", b"BZh", b"7z\xbc\xaf", b"wOFF", b"wOF2",
 )  # fmt: skip
-# Kinds by words in the media type; the first that is found counts. Servers that do not know the type send the first
-# kind.
+# Patterns of media types with their kinds; the first pattern that fits counts. Servers that do not know the type of a
+# body send a media type of the first pattern.
 _KINDS = (
     (re.compile(r"octet-stream|unknown|\*|^[^/]*$"), ""),
     (re.compile(r"html(?:\+xml)?$"), "html"),
@@ -81,18 +82,18 @@ def content_kind(body: bytes, content_type: str | None, encoding: str | None = N
         return "binary"
     start = body[:LOOKED_AT].removeprefix(codecs.BOM_UTF8).lstrip().lower()
     if kind in ("html", "text") and start[:1] + body[-LOOKED_AT:].rstrip()[-1:] in (b"{}", b"[]"):
-        return "json"  # whatever it is called, it begins and ends so
+        return "json"  # JSON is often sent as text or HTML
     return kind or _sniffed_kind(start)
 
 
 def _looks_binary(body: bytes, encoding: str | None) -> bool:
-    """Whether a body is not text, although its header says so or says nothing."""
+    """Whether a body is binary, although its header names a text or is missing."""
     if body.startswith(_BINARY_STARTS):
         return True
     if body.startswith(_MARKED_TEXT) or (encoding or "").lower().startswith(("utf-16", "utf-32", "utf16", "utf32")):
         return False
     start = body[:LOOKED_AT]
-    return start.count(0) > len(start) // 500  # a stray NUL is an accident
+    return start.count(0) > len(start) // 500  # few NULs in a long text may be an accident
 
 
 def _sniffed_kind(start: bytes) -> str:

@@ -1,4 +1,4 @@
-"""The detector: did a page change, for whom, and which of the differences are noise?"""
+"""The detector: it decides whether a page has changed, and which of the differences are noise or belong to the site."""
 
 from __future__ import annotations
 
@@ -15,16 +15,15 @@ __all__ = ["Detector", "Finding"]
 
 
 class Finding(NamedTuple):
-    """What the detector says of one page."""
+    """The detector's result for one visit of a page."""
 
-    is_news: bool  # whether it has something that is new to its reader, and is no noise
-    is_change: bool  # whether that is a change of the page, and not of its template
-    kind: str  # "first", "page", "template", "data", or "" where there is no news
-    ignored: tuple[str, ...] = ()  # what is left out, and why
-    reason: str = ""  # why a difference is no news: "noise", "template"; "" otherwise
-    # Whether a second fetch at once has to decide; for noise, whether this page has not shown it itself yet.
-    is_suspect: bool = False
-    changed_share: float | None = 0.0  # share of the blocks, then and now, that are new or gone
+    is_news: bool  # whether the page has something other than noise that is new to its reader
+    is_change: bool  # whether the news is a change of the page, and not of its template
+    kind: str  # "first", "page", "template", "data", or "" without news
+    ignored: tuple[str, ...] = ()  # the differences that are left out, and why
+    reason: str = ""  # why a difference is no news: "noise" or "template"; "" otherwise
+    is_suspect: bool = False  # whether an immediate second fetch has to confirm the finding
+    changed_share: float | None = 0.0  # new and removed blocks, as a share of the old and new blocks together
 
 
 class Detector(NamedTuple):
@@ -45,10 +44,10 @@ class Detector(NamedTuple):
     def judge(
         self, seen: PageBlocks, given: Trace | None, now: float, *, asked_at: float | None = None, learns: bool = True
     ) -> Finding:
-        """Judge a visit by comparison with the content that the reader got last (None at the first visit).
+        """Judge a visit by comparison with `given`, the content that the reader got last (None at the first visit).
 
-        `asked_at` is `now` by default; answers need not come in the order of their requests. Without `learns` the visit
-        does not count, as for the second fetch of a visit that has been counted.
+        `asked_at` is the time of the request, by default `now`; it matters if answers arrive in another order than
+        their requests. Pass False for `learns` at the second fetch of a visit, which must not be counted again.
         """
         if given is None:
             return Finding(True, False, "first")
@@ -63,21 +62,22 @@ class Detector(NamedTuple):
         share = min(2.0 * n_blocks / max(len(given) + len(seen.trace), 1), 1.0)
         proved = self.noise.hidden(seen.page, found)
         if all(one.is_whole for one in found) and not {*given.digests} & {*seen.trace.digests}:
-            proved = {}  # no rule may leave a page without any text of its own
+            proved = {}  # if all texts of a page are new, they do not count as noise
         left = [one for number, one in enumerate(found) if number not in proved]
         told = tuple(dict.fromkeys(f"noise: {why.name} {why.say()}" for why in proved.values()))
         if not left:
             needs_look = self._needs_look(seen.page, found, proved)
             return Finding(False, False, "", told, "noise", is_suspect=needs_look, changed_share=share)
         finding = self._judged(seen, left, told, now, is_again=not learns)
-        # A page that ends in the middle was cut, or another one was served.
+        # The page was cut short, or another page was served.
         is_suspect = finding.is_suspect or (not is_one_page and len(given) > FEW)
         return finding._replace(changed_share=share, is_suspect=is_suspect)
 
     def _needs_look(self, page: str, found: Sequence[Difference], proved: Mapping[int, Evidence]) -> bool:
-        """Whether a second fetch has to decide if proved noise is noise on this page, too.
+        """Whether a second fetch has to decide if the noise of the template is noise on this page, too.
 
-        It has to if the page has never shown it itself, or if the noise stands still though it mostly differs.
+        It has to if two fetches of this page never differed at the place of the noise. It also has to if fetches mostly
+        differ, but the text is the same as at the last visit.
         """
         needs_look = False
         for number, why in proved.items():
@@ -92,7 +92,7 @@ class Detector(NamedTuple):
         of_site = self.shared.of_site(seen, left, now)
         own = [one for one, is_of_site in zip(left, of_site, strict=True) if is_of_site is False]
         if not own:
-            # This page is the first to show the difference, or may have been: then its visit was put off.
+            # This page is the first to show the difference. It may also be a visit that was put off as the first.
             if None in of_site or is_again:
                 self._note(seen, left)
                 return Finding(True, False, "template", told)
@@ -105,7 +105,7 @@ class Detector(NamedTuple):
 
     @staticmethod
     def _note(seen: PageBlocks, told: Sequence[Difference]) -> None:
-        """Keep the delivered differences in the page's trace, for `why`."""
+        """Write the delivered differences into the page's trace, for `why`."""
         seen.trace.changes = [
             [seen.trace.names.get(one.place, one.kind), _shown(one.was, one.old), _shown(one.says, one.new)]
             for one in told[:MOST_SHOWN]
@@ -119,14 +119,14 @@ class Detector(NamedTuple):
     def learn_at_once(
         self, first: PageBlocks, second: PageBlocks, now: float, apart: float = 0.0, *, may_be_old: bool = False
     ) -> bool | None:
-        """Learn from two fetches of a page, made at once; return whether they differed where that was not known.
+        """Learn from a pair of fetches of a page; return whether they differed in something not known to be noise.
 
-        `apart` is the time between the two as a share of the time since the visit before: an edit may fall between
-        them. With `may_be_old` the second may be an old copy, and the first an edit. Return None if one of them is cut,
-        or if they are of two pages.
+        `apart` is the time between the two as a share of the time since the visit before, since an edit may fall
+        between them. `may_be_old` means that the second fetch may be an old copy, from before an edit. Return None if
+        one fetch is cut short, or if they are of different pages.
         """
         between = differences(first.trace, second.trace)
-        if any(one.kind == "order" for one in between):  # if two blocks change places, either may have moved
+        if any(one.kind == "order" for one in between):  # if two blocks change places, either block may have moved
             moved = {one.place: one for one in differences(second.trace, first.trace) if one.kind == "order"}
             between = [*between, *(moved[place] for place in moved.keys() - {one.place for one in between})]
         if between and not _are_comparable(first.trace, second.trace):
@@ -135,13 +135,13 @@ class Detector(NamedTuple):
 
 
 def _shown(text: str, part: str) -> str:
-    """Return the text of a block; of a long one, only the surroundings of the difference."""
+    """Return the text of a block, or of a long block only the surroundings of the difference."""
     said = text if len(text) <= LONGEST_NAME else text[max(text.find(part) - 20, 0) :]
     return said if len(said) <= LONGEST_NAME else f"{said[: LONGEST_NAME - 1]}…"
 
 
 def _are_comparable(one: Trace, two: Trace) -> bool:
-    """Whether two fetches are of one page, and neither is the other cut short.
+    """Whether two fetches are of the same page, and neither is a copy of the other that was cut short.
 
     Examples
     --------
@@ -162,7 +162,7 @@ def _are_comparable(one: Trace, two: Trace) -> bool:
 
 
 def _is_cut(page: Trace, whole: Trace) -> bool:
-    """Whether a page looks like a cut copy of another: the same blocks but the last, and another end."""
+    """Whether a page looks like a cut copy of another page: all its blocks except the last are the same."""
     n = len(page)
     if n >= len(whole) or n < 2 or page.rest or page.digests[-1] == whole.digests[-1]:
         return False

@@ -14,8 +14,8 @@ from crawlsched.change_detection.limits import LONGEST_COMPARED
 
 __all__ = ["PHRASE", "Fingerprint", "likeness", "sketch", "sketch_similarity"]
 
-_HASHES = 64  # that a sketch keeps
-#: A hash of a phrase in a sketch. Written so, hashes have the order of their numbers.
+_HASHES = 64  # a sketch has at most this many
+#: The form of a phrase's hash in a sketch. Hashes in this form sort like their numbers.
 PHRASE = Struct(">I")
 _MADE_UP = re.compile(r"\b(?=\w*\d)[0-9a-fA-F]{8,}\b|\d+")
 
@@ -26,8 +26,8 @@ class Fingerprint(NamedTuple):
     Notes
     -----
     blake2b [1]_ is cryptographic, so that no site can craft another page with the same fingerprint. A faster hash would
-    not matter beside the time to read the page. The recipe is its `person`: the same content has another digest under
-    another recipe.
+    not matter, since reading the page takes much longer. The recipe is blake2b's `person` parameter, so the same
+    content has another digest under another recipe.
 
     Examples
     --------
@@ -44,19 +44,19 @@ class Fingerprint(NamedTuple):
     @classmethod
     def of(cls, recipe: str, content: bytes | str) -> Fingerprint:
         """Return the fingerprint of content that a recipe has prepared."""
-        # Text from the web can hold lone surrogates, which UTF-8 has no bytes for.
+        # Text from the web can hold lone surrogates, for which UTF-8 has no bytes.
         data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
         person = blake2b(recipe.encode("utf-8", "surrogatepass"), digest_size=blake2b.PERSON_SIZE).digest()
         return cls(recipe, blake2b(data, digest_size=16, person=person).digest())
 
     @property
     def is_empty(self) -> bool:
-        """Whether the recipe found no content at all, as where no selector matched."""
+        """Whether the recipe found no content at all, for example because no selector matched."""
         return self == Fingerprint.of(self.recipe, b"")
 
 
 def sketch(text: str) -> bytes:
-    """Sketch a text, so that it can be compared when it is gone: the 64 smallest hashes of its shingles.
+    """Return the 64 smallest hashes of a text's shingles; they can be compared when the text is no longer stored.
 
     Notes
     -----
@@ -77,8 +77,8 @@ def sketch(text: str) -> bytes:
 def sketch_similarity(before: bytes, after: bytes) -> float:
     """Estimate the similarity of two texts from their sketches.
 
-    It is the Jaccard similarity of their three-word shingles, exact for texts of at most 64 shingles
-    together; otherwise its standard error is about 0.06 at most.
+    It is the Jaccard similarity of their three-word shingles. It is exact if both texts together have at most 64
+    shingles. Otherwise its standard error is at most about 0.06.
 
     Examples
     --------
@@ -92,9 +92,9 @@ def sketch_similarity(before: bytes, after: bytes) -> float:
 
 
 def likeness(text: str, address: str) -> bytes | None:
-    """Return a digest of a text without numbers, and without the words that name the page; None for a long text.
+    """Return a digest of a text without its numbers and without the words that name the page; None for a long text.
 
-    Words that contain the last part of the path of `address` do not count.
+    The words that name the page are those that contain the last part of the path of `address`.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def likeness(text: str, address: str) -> bytes | None:
     >>> one == two, one == likeness("Tea was not found", "https://example.com/news/tea-7.html")
     (True, False)
     """
-    if len(text) > LONGEST_COMPARED:  # such a text is the page's own
+    if len(text) > LONGEST_COMPARED:  # no other page has such a text
         return None
     name = unquote(urlsplit(address).path.rstrip("/").rpartition("/")[2])
     stem = name.rpartition(".")[0] or name

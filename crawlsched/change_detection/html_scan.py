@@ -1,8 +1,8 @@
-"""A linear scan of HTML: each tag with the text before it, whatever the markup.
+"""A linear scan of HTML: each tag with the text before it, for any markup.
 
-No tree is built. The scan takes time in proportion to the length of a page, and raises nothing, whatever the page holds
-(elements 100,000 deep, quotes that never close, a picture that is called HTML). It gives the same for the same page
-with every version of every library.
+No tree is built. The scan takes time in proportion to the length of a page. It raises no error for any page, even if
+elements are 100,000 deep, quotes never close, or a picture is called HTML. Its result for a page does not depend on the
+versions of libraries.
 """
 
 import re
@@ -16,19 +16,19 @@ from crawlsched.change_detection.limits import DEEPEST, DENSE, LOOKED_AT, MOST_B
 
 __all__ = ["INLINE", "Scan", "Tag", "n_read_singly", "normalised", "skimmed", "visible_text"]
 
-# Text that no reader sees: scripts and their like, and what is shown instead of something else.
+# Elements whose text no reader sees: scripts and the like, and contents that are only shown instead of something else.
 _UNSEEN = frozenset({"script", "style", "noscript", "template", "iframe", "noembed", "noframes", "object"})
 # Elements that hold only text: a tag or a comment in them is text, too.
 _TEXT_ONLY = frozenset({"title", "textarea", "xmp"})
-# Elements that do not separate words. All others do: "<p>a</p><p>b</p>" reads "a b".
+# Elements that do not separate words. All other elements do: "<p>a</p><p>b</p>" reads "a b".
 INLINE = frozenset((
     "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em", "font", "i", "ins",
     "kbd", "label", "mark", "nobr", "q", "rp", "rt", "ruby", "s", "samp", "small", "span", "strike", "strong", "sub",
     "sup", "time", "tt", "u", "var", "wbr",
 ))  # fmt: skip
-# Text and a tag. If the element holds nothing but text, also that text and the closing tag: one match for both saves a
-# fifth of the time. Attributes may hold ">" within quotes, and quotes count only after "=". Quantifiers are possessive,
-# so that a failing match costs no more than the characters it has looked at.
+# Matches a text and the tag after it. If the element holds only text, it also matches that text and the closing tag:
+# one match instead of two saves a fifth of the time. Attributes may hold ">" within quotes, and quotes count only after
+# "=". Quantifiers are possessive, so that a match that fails reads each character only once.
 _BEFORE = r"([^<]*+)<((?:/[a-zA-Z][^\s/>]*+|([a-zA-Z][^\s/>]*+))"
 _BEHIND = r")>(?:([^<]*+)</\3>)?+"
 _WITHIN = r"""(?:[^>=]++|=\s*+(?:"[^"]*+"|'[^']*+')?+)*+"""
@@ -36,21 +36,21 @@ _TAG = re.compile(f"{_BEFORE}{_WITHIN}{_BEHIND}")
 _SIMPLE_TAG = re.compile(rf"{_BEFORE}[^>]*+{_BEHIND}")
 _NAME = re.compile(r"/?[^\s/>]*")
 _CLOSERS = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in _UNSEEN | _TEXT_ONLY}
-# A "<" that opens no tag: a comment, a declaration or what browsers take for one, or text.
+# A "<" that opens no tag. It begins a comment, a declaration (or something that browsers take for one), or text.
 _NO_TAG = re.compile(
     r"<!--(?:-?>|.*?(?:--!?>|\Z))|<(?:[!?]|/(?![a-zA-Z]))[^>]*+>?|(?P<text>(?:<(?![a-zA-Z/!?])[^<]*+)++)", re.DOTALL
 )
-# A comment, or an element that holds no tags; up to the end of the page if its own end is missing.
+# A comment, or an element that holds no tags. It goes up to the end of the page if its own end is missing.
 _PART_WITHOUT_TAGS = re.compile(
     rf"<!--(?:-?>|.*?(?:--!?>|\Z))|(?P<tag><({'|'.join(sorted(_CLOSERS))})(?=[\s/>]){_WITHIN}>?)(?P<held>.*?)(?=</\2[\s/>]|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
-# For parts in which tags are not read one by one: a tag that can say something to readers or programs, and any tag.
+# For parts in which tags are not read one by one: the tags that can say something to readers or programs, and all tags.
 _TELLING_TAG = re.compile(rf"<((?i:s|del|strike)(?=>)|[a-zA-Z][^\s/>]*+[\s/]{_WITHIN})(?:>|\Z)")
 _ANY_TAG = re.compile(rf"<[a-zA-Z/!?]{_WITHIN}>?")
 _XHTML = "http://www.w3.org/1999/xhtml"
 _ATTRIBUTE = re.compile(r"""([^\s"'>/=]++)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'>]++)))?+""")
-# To put marks upon a letter in order takes quadratic time, and nobody writes so many: they stay as they are.
+# Sorting the marks upon one letter takes quadratic time. Nobody writes this many marks, so such a run stays as it is.
 _MARKS = re.compile(rf"([^\w\s]{{{DEEPEST},}}+)")
 _LONG_REFERENCE = re.compile(r"&#[xX]?[0-9a-fA-F]{9,}+;?")
 
@@ -68,7 +68,7 @@ _SPACE = re.compile(r"\s")
 
 
 class Tag:
-    """A tag, from the text between "<" and ">"; equal tags are one object, unless they are long.
+    """A tag, made from the text between "<" and ">". Equal tags are one object, unless they are long.
 
     Examples
     --------
@@ -87,15 +87,15 @@ class Tag:
         is_shadow = self.name == "template" and "shadowroot" in self.attributes.lower()
         self.is_unseen = not self.closes and self.name in _UNSEEN and not is_shadow
         self._values: dict[str, str] | None = None
-        #: What reading it takes, in tags without attributes.
+        #: The effort of reading the tag; a tag without attributes counts as 1.
         self.cost = 2 if self.attributes else 1
         self.is_raw = self.is_unseen or (not self.closes and self.name in _TEXT_ONLY)
-        #: What whoever reads it has found out about it.
+        #: Room for what the caller finds out about the tag, so that it is found out only once.
         self.known: Any = None
 
     @property
     def attribute_values(self) -> dict[str, str]:
-        """The attributes by their names in lower case, as they are written; of two, the first counts.
+        """The values of the attributes by name in lower case. If a name occurs twice, its first value counts.
 
         >>> Tag('INPUT value="Tea" disabled').attribute_values
         {'disabled': '', 'value': 'Tea'}
@@ -106,21 +106,21 @@ class Tag:
         return self._values
 
 
-#: A text, the tag after it, and the content of this element if that is text and nothing else.
+#: A text, the tag after it, and the content of that tag's element if the content is only text.
 Scanned = tuple[str, Tag | None, str | None]
 
 
 class Scan:
     """Cuts a page into its tags, each with the text before it.
 
-    A tag that opens an element of nothing but text comes with this text, and without its closing tag.
+    If an element holds only text, its opening tag comes with this text, and its closing tag is left out.
 
     Notes
     -----
-    Comments and declarations are left out, and so is what no reader sees: the contents of styles, and of what stands in
-    for something that is not shown (noscript, template, iframe). The contents of titles and text areas are text. A
-    script comes with its contents, since they may be data. Broken markup is read as the HTML standard has browsers read
-    it, as far as a reader would see the difference.
+    Comments and declarations are left out. So are contents that no reader sees: those of styles, and of elements that
+    are only shown instead of something else (noscript, template, iframe). The contents of titles and text areas are
+    text. A script comes with its contents, since they may be data. Broken markup is read as the HTML standard has
+    browsers read it, where a reader would see the difference.
 
     Examples
     --------
@@ -137,12 +137,12 @@ class Scan:
 
     def __init__(self, markup: str) -> None:
         self._markup = markup
-        #: Where the tag begins that was given last, or the text before it.
+        #: The position in the markup at which the last result begins: its text, or its tag if the text is empty.
         self.position = 0
 
     def __iter__(self) -> Iterator[Scanned]:
         markup = self._markup
-        without_end: set[str] = set()  # names without a closing tag: looking again would cost quadratic time
+        without_end: set[str] = set()  # names without a closing tag; a new search at each would take quadratic time
         is_xhtml = _XHTML in markup[:LOOKED_AT]
         pattern = _TAG
         position = 0
@@ -179,20 +179,20 @@ class Scan:
                 yield text, tag, None
 
 
-_known_tag = lru_cache(maxsize=4_096)(Tag)  # pages of a site have most of theirs in common
+_known_tag = lru_cache(maxsize=4_096)(Tag)  # the pages of a site have most of their tags in common
 
 
 def n_read_singly(text: str) -> int:
-    """Return how many tags, or references, of a text are read one by one."""
+    """Return the most tags, or the most references, that are read one by one in a text."""
     return min(MOST_BLOCKS + len(text) // DENSE, MOST_DENSE)
 
 
 def normalised(text: str, *, references: bool = True) -> str:
-    r"""Text as a reader sees it: see the table in `docs/explanation/change_detection.md`.
+    r"""Return a text as a reader sees it; `docs/explanation/change_detection.md` has a table of what is changed.
 
-    References such as ``&amp;`` are replaced by their characters where they are not too many, every run of white space
-    is one space, and Unicode is in its normal form C. Soft hyphens and what has no width are left out, quotes are
-    straight, ligatures are letters.
+    References such as ``&amp;`` are replaced by their characters, unless there are too many. Every run of white space
+    becomes one space, and Unicode is in its normal form C. Soft hyphens and characters without width are left out,
+    quotes become straight, and ligatures become letters.
 
     Examples
     --------
@@ -200,7 +200,7 @@ def normalised(text: str, *, references: bool = True) -> str:
     ('Fish & chips', 'coop "office" café')
     """
     if references and 0 < text.count("&") <= n_read_singly(text):
-        # Python refuses to read a number of thousands of digits, and none of more than eight is a character.
+        # Python refuses to read a number of thousands of digits. No number of more than eight digits is a character.
         text = unescape(_LONG_REFERENCE.sub("\ufffd", text) if "&#" in text else text)
     if not text.isascii():
         text = _UNSEEN_SPELLING.sub(lambda found: _SPELLING[ord(found[0])], text)
@@ -220,8 +220,8 @@ def normalised(text: str, *, references: bool = True) -> str:
 def visible_text(markup: str) -> str:
     """Return the text of an HTML page that a reader sees, with single spaces.
 
-    Title and text count, without scripts, styles, comments and what stands in for something that is not shown
-    (noscript, template, iframe). Text that a style sheet hides is included.
+    Scripts, styles, comments and contents that are only shown instead of something else (noscript, template, iframe) do
+    not count. The title counts, and so does text that a style sheet hides.
 
     Examples
     --------
@@ -233,7 +233,7 @@ def visible_text(markup: str) -> str:
         pieces.append(text)
         if tag is None:
             continue
-        separator = " " if tag.parts_words else ""  # inline tags do not part words
+        separator = " " if tag.parts_words else ""
         pieces.append(separator)
         if inner is not None and tag.name != "script":
             pieces += inner, separator
@@ -241,10 +241,9 @@ def visible_text(markup: str) -> str:
 
 
 def skimmed(markup: str) -> tuple[str, list[str], list[tuple[str, str]]]:
-    """Return the text of a part of a page, the tags that can say something, and its scripts, each a tag and a text.
+    """Return the text of a part of a page, the tags that can say something, and each script as a tag and a text.
 
-    It takes a third of the time of a scan. Here every tag ends a word, even inside one, so some markup counts as a
-    change.
+    This takes a third of the time of a scan. Every tag ends a word here, so a new tag within a word counts as a change.
 
     Examples
     --------

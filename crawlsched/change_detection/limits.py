@@ -1,47 +1,52 @@
 """Limits: numbers that several parts of the detector share, each with its reason."""
 
-#: Fewer may be an accident: pages that prove or suggest noise, blocks that differ at once, words that pages share.
+#: Fewer cases than these may be an accident. The cases are pages that prove or suggest noise, blocks that differ at the
+#: same time, or words that pages share.
 FEW = 3
 
-#: Contents that share less are of two pages: a log-in wall shares its frame with the page behind it.
+#: Two contents that share less than this belong to two pages. A log-in wall shares its frame with the page behind it.
 LEAST_SHARED = 0.3
 
-#: Second fetches, and requests for a page that cannot exist, as a share of the visits that could find a change.
+#: The most second fetches and requests for a page that cannot exist, as a share of the visits that could find a change.
 SHARE_AGAIN = 0.05
 
-#: Places of a template, and edits of a site, that are remembered: some 200 bytes each.
+#: At most this many places of a template, and edits of a site, are remembered. Each takes some 200 bytes.
 MOST_PLACES = 512
 
-#: Pages and texts that are remembered of a place, an edit or a host, the newest: more of them prove no more.
+#: The newest pages and texts are remembered for each place, edit and host, at most this many: more would prove no more.
 REMEMBERED = 16
 
-#: Changes of a page that are kept for `why`.
+#: At most this many changes of a page are stored for `why`.
 MOST_SHOWN = 8
 
-#: Blocks of a page, members of an archive, elements side by side: judging them takes 15 ms.
+#: The most blocks of a page, members of an archive, or elements side by side that are judged: this takes 15 ms.
 MOST_BLOCKS = 4_096
 
-#: Tags of a page that are read one by one. Values of JSON and tags of XML: as many, or more in a long text. Each takes
-#: 2 to 9 µs.
+#: At most this many tags of a page are read one by one. For values of JSON and tags of XML the limit is the same, or
+#: higher in a long text. Each of them takes 2 to 9 µs.
 MOST_DENSE = 20_000
 
-#: Characters of a page for each tag beyond the first 4,096, and of JSON and XML for each value or tag beyond 20,000:
-#: nobody writes more of them than one in 25 characters.
+#: Beyond 4,096 tags, a page needs this many characters for each further tag that is read. Beyond 20,000, so do JSON and
+#: XML for each further value or tag. What people write has fewer tags than one in 25 characters.
 DENSE = 25
 
-#: Characters of a page that are kept as they are: 20 kB compressed. Beyond these, a digest of each block is kept.
+#: At most this many characters of a page are stored as text, which takes 20 kB compressed. Of each further block a
+#: digest is stored.
 MOST_KEPT = 200_000
 
-#: Characters that are compared token by token, 64 more for each text: 7 ms. All differences after these are one
-#: remainder. One text may use a quarter, which leaves room for others. A difference in a longer text is never noise.
+#: At most this many characters are compared token by token, which takes 7 ms; each text counts as 64 more characters
+#: than it has. All further differences are one remainder. One text may use a quarter of the limit, so that others have
+#: room. A difference in a longer text is never noise.
 MOST_COMPARED = 40_000
 LONGEST_COMPARED = MOST_COMPARED // 4
 
-#: Elements, keys and columns that make a place. No search for an open element, or around a word, goes further.
+#: The most elements, keys or columns in the path of a place. Searches for an open element, or around a word, go no
+#: further either.
 DEEPEST = 64
 
-#: Characters of a class, an id, a key, a column, and of a text where it is shown; a longer key is made up by a program.
+#: The most characters of a class, an id, a key or a column, and of a text that is shown. A longer key counts as made up
+#: by a program.
 LONGEST_NAME = 64
 
-#: Bytes that decide what a body is; a longer tag is not remembered.
+#: This many bytes at the start of a body decide its kind. Tags with more characters are not remembered.
 LOOKED_AT = 1_024

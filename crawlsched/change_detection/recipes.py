@@ -1,4 +1,4 @@
-"""Recipes: which part of a response counts as content, and the fingerprint that it becomes."""
+"""Recipes: they choose the part of a response that counts as content, and compute its fingerprint."""
 
 import json
 import logging
@@ -19,44 +19,44 @@ __all__ = ["RECIPE_NAMES", "RECIPE_OPTIONS", "Recipe", "recipe"]
 logger = logging.getLogger(__name__)
 
 _VERSIONS = {"blocks": 6, "visible_text": 5, "main_text": 2, "json": 3, "raw_bytes": 1, "function": 1}
-#: The methods that have a name.
+#: The names of methods that are not functions.
 RECIPE_NAMES = tuple(_VERSIONS)[:-1]
 
-#: The options of a recipe beside its method, and their kinds.
+#: The options of a recipe other than its method, and their kinds.
 RECIPE_OPTIONS = {
     "keep": "a list of selectors, such as ['main .price']",
     "drop": "a list of selectors, such as ['.ad']",
     "ignore_keys": "a list of names of keys, such as ['generated_at']",
 }
 
-# The options of those methods that do not take all.
+# The options of each method that does not take all options.
 _TAKEN = {"main_text": {"ignore_keys"}, "json": {"ignore_keys"}, "raw_bytes": set[str](), "function": set[str]()}
 
 
 class Recipe:
-    """How content becomes a fingerprint. No body makes a recipe raise an error, or run for ever.
+    """Reads the content that counts from a body. No body makes a recipe raise an error, or run for ever.
 
     Parameters
     ----------
     method : {"blocks", "visible_text", "main_text", "json", "raw_bytes"} or callable
-        What counts. ``blocks``: all that a reader or a program reads, block by block, so that a `Detector` can find the
-        noise in it. ``visible_text``: all text that a reader sees. ``main_text``: the article, as trafilatura finds it.
-        ``json``: the values of a JSON document, whatever its type is called. ``raw_bytes``: every byte. A function:
-        what ``f(body, content_type, url)`` returns, bytes or str. The ``version`` of a function, if it has one, is part
-        of the recipe's id: change it when the function treats pages in another way.
+        The content that counts. ``blocks``: all texts that a reader or a program reads, block by block, so that a
+        `Detector` can find the noise. ``visible_text``: all text that a reader sees. ``main_text``: the article, as
+        trafilatura finds it. ``json``: the values of a JSON document, under any media type. ``raw_bytes``: every byte.
+        A function: the bytes or str that ``f(body, content_type, url)`` returns. If the function has a ``version``, it
+        is part of the recipe's id. Change the version when the function treats pages in another way.
     keep, drop : sequence of str
-        CSS selectors or XPaths: `keep` has the parts of a page that count (none: all), and `drop` those that do not,
-        also within what is kept. ``::attr(name)`` makes an attribute count: with ``keep=["html", "a::attr(href)"]`` the
-        targets of links count, too.
+        CSS selectors or XPaths. `keep` selects the parts of a page that count; without it the whole page counts. `drop`
+        selects the parts that do not count, even within parts that `keep` selects. ``::attr(name)`` makes an attribute
+        count: with ``keep=["html", "a::attr(href)"]`` the targets of links count, too.
     ignore_keys : sequence of str
-        Keys that do not count where the body, or a script of it, is JSON.
+        Keys of JSON, in the body or in a script of a page, that do not count.
 
     Notes
     -----
-    All methods but blocks compare JSON with its keys. All but raw bytes and functions compare other content that is not
-    HTML by its blocks. The borders between blocks, and the paths to them, are markup and do not count. After an
-    upgrade, trafilatura finds another text in the same bytes for 8 to 26 % of real pages. Where it finds no text, all
-    visible text counts, under an id of its own.
+    For JSON, all methods except ``blocks`` compare keys and values. For other content that is not HTML, all methods
+    except ``raw_bytes`` and functions compare blocks. The borders between blocks, and the paths to blocks, are markup
+    and do not count. After an upgrade, trafilatura finds another text in the same bytes for 8 to 26 % of real pages.
+    If it finds no text in a page, all visible text counts, and the recipe has another id.
 
     Examples
     --------
@@ -85,7 +85,7 @@ class Recipe:
         given = {"keep": keep, "drop": drop, "ignore_keys": ignore_keys}
         for option, value in given.items():
             is_right = isinstance(value, Collection) and all(isinstance(one, str) for one in value)
-            if not is_right or isinstance(value, str):  # each character of a text would count as one
+            if not is_right or isinstance(value, str):  # in a str each character would count as a selector or a key
                 raise ValueError(f"{option} is {value!r}; it is {RECIPE_OPTIONS[option]}.")
             if value and option not in takes:
                 told = f"takes {', '.join(sorted(takes))}" if takes else "takes no options"
@@ -93,7 +93,7 @@ class Recipe:
         self.method = method
         self._ignored = frozenset(ignore_keys)
         self._parts = None
-        #: Whether the time is proportional to the body: libraries and functions may take long even for a small one.
+        #: Whether the time is proportional to the body's size. Libraries and functions may take long for small bodies.
         self.is_linear = method in ("blocks", "visible_text", "raw_bytes")
         self.id = f"{name}/{_VERSIONS[name]}"
         if ignore_keys:
@@ -109,7 +109,7 @@ class Recipe:
             self.id += f"/{getattr(method, '__module__', '?')}.{named}/{getattr(method, 'version', 1)}"
         if method == "main_text":
             try:
-                from trafilatura import extract  # only where it is asked for: it takes half a second to load
+                from trafilatura import extract  # imported only if needed, since this takes half a second
             except ImportError:
                 raise ValueError(
                     "method is 'main_text', which needs trafilatura; install crawlsched[extract]."
@@ -123,7 +123,7 @@ class Recipe:
         return Fingerprint.of(recipe_id, counts)
 
     def content(self, body: Body) -> tuple[str, bytes | str, PageBlocks | None]:
-        """Return the id of the recipe that read a body, the content that counts, and its blocks if they count."""
+        """Return the id of the recipe that read the body, the content that counts, and its blocks if they count."""
         if callable(self.method):
             return *self._of_function(self.method, body), None
         if self.method == "raw_bytes":
@@ -139,7 +139,7 @@ class Recipe:
             return *self._of_page(decoded(*body[:3]), body.url), None
         else:
             blocks = page_blocks(self._kept(decoded(*body[:3])), self._ignored)
-        # The border between two blocks is markup, or white space.
+        # A border between two blocks counts as white space.
         return self.id, blocks.text.replace("\n", " "), blocks if self.method == "blocks" else None
 
     def _kept(self, markup: str) -> str:
@@ -150,7 +150,7 @@ class Recipe:
             return self.id, visible_text(self._kept(markup))
         try:
             text = self._extract(markup, favor_precision=True)
-        except Exception as error:  # a library's trouble with one page must not end its visits
+        except Exception as error:  # a page on which the library fails is still visited
             logger.error("trafilatura failed on %s (%r); its visible text counts instead.", url, error)
             text = None
         return (self.id, text) if text else (f"{self.id}/all/2", visible_text(markup))
@@ -159,7 +159,7 @@ class Recipe:
         try:
             content = function(body.body, body.content_type, body.url)
             if not isinstance(content, bytes | str):
-                raise TypeError(f"it returned {type(content).__name__}; bytes or str are what can count")
+                raise TypeError(f"it returned {type(content).__name__}; it has to return bytes or str")
         except Exception as error:
             told = "The function of %s raised for %s (%r); the page's bytes count instead."
             logger.error(told, self.id, body.url, error)
@@ -167,7 +167,7 @@ class Recipe:
         return self.id, content
 
 
-#: The name by which programs outside of the project make one.
+#: The name by which programs outside of the project make a recipe.
 recipe = Recipe
 
 

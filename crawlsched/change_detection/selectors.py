@@ -1,4 +1,4 @@
-"""Selectors: choosing the parts of an HTML page that count, by CSS or XPath."""
+"""Selectors: CSS or XPath that chooses the parts of an HTML page that count."""
 
 import re
 from collections import defaultdict
@@ -21,17 +21,17 @@ _AXES = {" ": "ancestor::", ">": "parent::", "+": "preceding-sibling::*[1]/self:
 
 
 class LinearTranslator(HTMLTranslator):
-    """Translates CSS selectors so that each element is looked at only once, with conditions on what is around it.
+    """Translates CSS selectors to XPath that checks each element once, with conditions on the elements around it.
 
     Notes
     -----
-    The usual translation goes from left to right: "p ~ p" becomes ``p/following-sibling::p``. For it libxml2 collects
-    all later siblings of each p and removes doubles: 1.5 s for 2,000 siblings, and eight times that for twice as many.
-    Here the left part is a condition on the right one, ``p[preceding-sibling::p]``, which ends at the first sibling
-    that fits. The elements selected are the same.
+    The usual translation goes from left to right: "p ~ p" becomes ``p/following-sibling::p``. For this XPath libxml2
+    collects all later siblings of each p and removes duplicates. That takes 1.5 s for 2,000 siblings, and eight times
+    the time for 4,000. Here the left part becomes a condition on the right part: ``p[preceding-sibling::p]``. Its check
+    ends at the first sibling that fits. Both translations select the same elements.
 
-    Two things keep the usual translation. Before a bare ``*`` a condition would mean something else. Within ``:has()``
-    selectors begin at its element.
+    The usual translation is used in two cases. Before a bare ``*`` a condition would have another meaning. Selectors
+    within ``:has()`` begin at the element that has the ``:has()``.
 
     Examples
     --------
@@ -45,7 +45,7 @@ class LinearTranslator(HTMLTranslator):
         return str(usual(css, prefix))
 
     def xpath_combinedselector(self, combined: CombinedSelector) -> XPathExpr:
-        """Translate a selector on the right, with what has to be around it on the left."""
+        """Translate the right part of a selector, with the left part as a condition."""
         left, right = self.xpath(combined.selector), self.xpath(combined.subselector)
         is_bare = combined.combinator == " " and right.element == "*" and not right.condition
         if is_bare or left.path or right.path:
@@ -54,7 +54,7 @@ class LinearTranslator(HTMLTranslator):
         return right.add_condition(f"{_AXES[combined.combinator]}{left.element}{condition}")
 
 
-#: What a selection depends on: a new version may see another tree in the same page.
+#: The versions of the libraries on which a selection depends: a new version may build another tree from the same page.
 SELECTION_VERSION = "lxml{}.{}+libxml{}.{}.{}+cssselect{}".format(
     *etree.LXML_VERSION[:2], *etree.LIBXML_VERSION, cssselect.__version__
 )
@@ -77,13 +77,13 @@ _FUNCTIONS = frozenset((
 
 
 class PageParts:
-    r"""Some parts of HTML pages: those that `keep` selects, none meaning all, without those that `drop` selects.
+    r"""Selects parts of HTML pages: those of `keep` (the whole page if it is empty), without those of `drop`.
 
     Notes
     -----
-    Parts are read in the order of the page, so the order of the selectors does not matter. A page that lxml does not
-    read to its end (more than 256 elements deep) counts as a whole: a selection from half of a page would miss changes.
-    A page with 4,096 elements side by side counts as a whole, too, where a selector looks at siblings: that takes
+    Parts are read in the order of the page, so the order of the selectors does not matter. A page with elements more
+    than 256 deep counts as a whole. lxml does not read such a page to its end, so a selection would miss changes. A
+    page with 4,096 elements side by side also counts as a whole if a selector checks siblings, since this takes
     quadratic time.
 
     Examples
@@ -96,17 +96,17 @@ class PageParts:
     def __init__(self, keep: Sequence[str], drop: Sequence[str] = ()) -> None:
         self._keep = [compiled_selector("keep", number, text) for number, text in enumerate(keep)]
         self._drop = [compiled_selector("drop", number, text) for number, text in enumerate(drop)]
-        #: Whether the time grows with the square of the elements side by side.
+        #: Whether the time grows with the square of the number of siblings.
         self.looks_around = any(_AROUND.search(select.path) for select in self._keep + self._drop)
 
     def markup(self, markup: str) -> str:
-        """Markup of the parts of a page that count."""
+        """Return the markup of those parts of a page that count."""
         root = _tree(markup)
         if root is None or (self.looks_around and _CROWDS(root)):
             return markup
         for select in self._drop:
             for part in _results(select, root):
-                if isinstance(part, etree._Element):  # nothing is left of it, not even a space
+                if isinstance(part, etree._Element):
                     part.clear(keep_tail=True)
                     part.tag = "span"
         if self._keep:
@@ -124,10 +124,10 @@ def compiled_selector(argument: str, number: int, text: str) -> Any:
     is_xpath = bool(_XPATH_START.match(text))
     try:
         xpath = text.strip().removeprefix("xpath:") if is_xpath else LinearTranslator().css_to_xpath(text)
-        import parsel.xpathfuncs  # noqa: F401  # it makes has-class() known to lxml
+        import parsel.xpathfuncs  # noqa: F401  # the import registers has-class() with lxml
 
         select = etree.XPath(xpath, namespaces=_NAMESPACES)
-        select(_SAMPLE)  # unknown names are found only here, and within [...] not even here
+        select(_SAMPLE)  # this finds unknown names, unless they are within [...]
         for called in _CALLED.findall(_LITERAL.sub("''", xpath)):
             if called.rpartition("::")[2] not in _FUNCTIONS:
                 raise ValueError(f"unknown function {called}()")
@@ -141,8 +141,8 @@ def compiled_selector(argument: str, number: int, text: str) -> Any:
 
 
 def _tree(markup: str) -> Any:
-    """Build the tree of a page, or None if lxml does not read the page to its end."""
-    # Control characters and lone surrogates have no place in a tree, and a NUL would end it.
+    """Build the tree of a page; return None if lxml does not read the page to its end."""
+    # A tree cannot contain control characters or lone surrogates, and a NUL would end it.
     data = markup.replace("\0", "\ufffd").encode("utf-8", "replace")
     parser = etree.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=False)
     try:
@@ -156,13 +156,13 @@ def _tree(markup: str) -> Any:
 def _results(select: Callable[[Any], Any], root: Any) -> list[Any]:
     try:
         results = select(root)
-    except etree.XPathError:  # a page can make an XPath fail, as by more steps than libxml2 allows
+    except etree.XPathError:  # on some pages an XPath takes more steps than libxml2 allows
         return []
     return results if isinstance(results, list) else [str(results)]
 
 
 def _outermost(root: Any, parts: list[Any]) -> list[str]:
-    """Markup of parts in the order of the page, each once; texts and attributes follow their elements."""
+    """Return the markup of parts in the order of the page, each once. Texts and attributes follow their elements."""
     elements = {part for part in parts if isinstance(part, etree._Element)}
     texts = defaultdict[Any, dict[str, None]](dict)
     for part in parts:

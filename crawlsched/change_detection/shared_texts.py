@@ -1,4 +1,4 @@
-"""Shared texts: a text on pages that do not otherwise agree is the site's, and delivered once."""
+"""Shared texts: a new text on several different pages belongs to the site, and is delivered only once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _Edit = tuple[int, str, str]
 
 @dataclass(slots=True)
 class _Shown:
-    """The pages that have shown an edit, with digests of their texts; the text around it; how many pages lacked it."""
+    """An edit: the pages that have shown it with digests of their texts, its surroundings, and how many lacked it."""
 
     since: float
     around: int
@@ -32,25 +32,25 @@ class _Shown:
 
 
 class SharedTexts:
-    """What is known of the frame around the pages of one site.
+    """Decides which edits belong to the frame around the pages of one site.
 
     Notes
     -----
-    A page's new text at a place is the site's if other pages have it there, too, and no page asked for since lacks it.
-    If a page lacks it, pages are in different states, and the text is each page's own. Pages with exactly the same
-    content count as one.
+    A new text of a page belongs to the site if other pages have the text at the same place, and no page that was
+    requested later lacks it. If a page lacks the text, pages are in different states, and the text belongs to each
+    page. Pages with exactly the same content count as one.
     """
 
     def __init__(self) -> None:
         self._edits: dict[_Edit, _Shown] = {}
-        #: Places whose edits were the site's before.
+        #: Places at which earlier edits belonged to the site.
         self._alike: dict[int, bool] = {}
         self.n_learned = self.n_written = 0
 
     def seen_again(self, seen: PageBlocks, found: Iterable[Difference], asked_at: float) -> None:
-        """Learn whether a page that was asked for after edits of its site shows them.
+        """Learn whether a page shows the site's edits that were first seen before `asked_at`.
 
-        An answer that was asked for before an edit was first seen may come after it.
+        An answer to an earlier request tells nothing about an edit, even if the answer arrives later.
         """
         open_edits = [
             (edit, shown)
@@ -79,9 +79,10 @@ class SharedTexts:
                 self._alike.pop(place, None)
 
     def of_site(self, seen: PageBlocks, found: Sequence[Difference], now: float) -> list[bool | None]:
-        """Return for each difference whether it is the site's; None if this page may be the first to show it."""
+        """Return for each difference whether it belongs to the site; None if this page may be the first to show it."""
         shows = {_edit_of(one) for one in found}
-        # The page's earlier edits at these places are over, and count as new if they come back. Refuted edits stay so.
+        # Earlier edits of the page at these places are replaced now, and count as new if they return. A refuted edit
+        # stays refuted.
         new = {one.place for one in found if one.n <= 1 and _edit_of(one) not in self._edits}
         for edit in [edit for edit in self._edits.keys() - shows if edit[0] in new]:
             if seen.page in self._edits[edit].pages and not self._edits[edit].n_without:
@@ -115,10 +116,10 @@ class SharedTexts:
         if shown.n_without:
             return False
         if not others:
-            # Of several blocks of a place some may be the pages' own.
+            # If a place has several blocks, some of them may belong to single pages.
             return None if is_alike and one.n <= 1 else False
-        # A text of hardly a word, such as "sold out", needs two other pages at a place where no edit was the site's
-        # before. A new fact for programs does not.
+        # A text of one or two words, such as "sold out", needs two other pages, unless an earlier edit at its place
+        # belonged to the site. For a new fact for programs one other page is enough.
         is_fact = one.kind == "added" and one.place in seen.data
         if others < (1 if is_alike or is_fact or len(edit[2].split()) >= FEW else 2):
             return False
@@ -128,13 +129,13 @@ class SharedTexts:
         return True
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain data, for JSON."""
+        """Return the object as plain data, for JSON."""
         edits = [(*edit, *astuple(shown)[1:]) for edit, shown in self._edits.items()]
         return {"version": 5, "edits": edits, "alike": list(self._alike.items())}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> SharedTexts:
-        """Return what `to_dict` gave; data of earlier versions cannot be used."""
+        """Return the object that `to_dict` wrote; an empty one for data of an earlier version."""
         made = cls()
         if data.get("version") == 5:
             for place, kind, text, *shown in data["edits"]:
@@ -144,9 +145,9 @@ class SharedTexts:
 
 
 def _edit_of(one: Difference) -> _Edit:
-    """Return what identifies an edit: the place and its new text, or the old text where no new one came.
+    """Return the identity of an edit: its place, and the new text, or the old text if there is no new text.
 
-    Where a page has several blocks at a place any of them may hold the same few tokens: there the whole text counts.
+    If a place has several blocks, any of them may contain the same few tokens. So the whole text of the block counts.
     """
     if one.kind == "order":
         return one.place, "order", one.new
@@ -155,7 +156,7 @@ def _edit_of(one: Difference) -> _Edit:
 
 
 def _holds(text: str, part: str) -> bool:
-    """Whether a text holds another; at least one of its first 64 places must not be within a word."""
+    """Whether a text contains `part`, not within a word; only the first 64 occurrences are checked."""
     found = islice(re.finditer(re.escape(part), text), DEEPEST)
     return any(not (_is_in_word(text, match.start()) or _is_in_word(text, match.end())) for match in found)
 

@@ -1,4 +1,4 @@
-"""Tag data: what a tag shows a reader, or a program that reads the page, beside the text between the tags."""
+"""Tag data: the contents of tags that a reader sees, or that a program reads for people."""
 
 import json
 import re
@@ -12,12 +12,12 @@ from crawlsched.change_detection.limits import DEEPEST, DENSE, LONGEST_NAME, MOS
 __all__ = ["ASSET", "KEY_OF_A_ROW", "canonical_json", "data_of", "parsed_json", "script_data", "state_words", "told_by"]
 
 _ASSIGNED = re.compile(r"""\s*(?:(?:window|self|globalThis)[.\[]|var\s|let\s|const\s)[^={;(]{1,100}=\s*(?=[{\[])""")
-#: A value with this end names a file of the site. Like links and sources of images, it does not count.
+#: A value that ends like this names a file of the site. Such values do not count, like links and sources of images.
 ASSET = re.compile(r"\.(?:js|mjs|css|png|jpe?g|gif|svg|webp|avif|ico|woff2?|map)(?:\?\S*)?\Z", re.IGNORECASE)
 
-# Keys that frameworks use for themselves: they name a build or a request.
+# Keys with values that a framework uses itself, such as the id of a build or of a request.
 _OF_FRAMEWORKS = frozenset({"buildId", "nonce", "csrfToken", "csrf_token", "sentryTrace", "sentry-trace", "baggage"})
-#: Keys that are numbers or made up are those of a table, whose rows are alike.
+#: A key that is a number or made up by a program is the key of a table's row. All rows of a table share one place.
 KEY_OF_A_ROW = re.compile(rf"\d|\W{{2,}}|.{{{LONGEST_NAME + 1}}}")
 
 # A class made of one of these words names a state: shown or not, available or not.
@@ -28,7 +28,7 @@ _STATES = frozenset((
     "failed", "passed", "check", "cross", "times", "tick", "up", "down", "critical", "through", "ausverkauft",
     "epuise", "agotado", "esaurito",
 ))  # fmt: skip
-# Words that may stand beside those; a class of these words alone is a state, too.
+# Words that may be added to a word of state.
 _BESIDE_STATES = frozenset((
     "is", "has", "not", "out", "of", "in", "stock", "d", "u", "fa", "icon", "status", "state", "glyphicon", "badge",
     "alert", "label", "line",
@@ -50,9 +50,9 @@ _META = re.compile(r"description|og:(?!image)|product:|article:|price|availabili
 _UNSEEN_INPUTS = frozenset({"hidden", "password"})
 
 
-@lru_cache(maxsize=4_096)  # most classes of a site's pages are the same
+@lru_cache(maxsize=4_096)  # the pages of a site have most classes in common
 def state_words(name: str) -> bool:
-    """Whether a class says in which state an element is.
+    """Whether a class names the state of an element.
 
     >>> [state_words(name) for name in ("is-hidden", "seat--taken", "badge-danger", "open-letters", "price")]
     [True, True, True, False, False]
@@ -63,7 +63,7 @@ def state_words(name: str) -> bool:
 
 
 def told_by(tag: Tag) -> str:
-    """Return the words of a tag's attributes for a reader, and whether it strikes out or links its text.
+    """Return the words that a tag's attributes show a reader; "[struck]" or "[link]" if the tag does this to its text.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def told_by(tag: Tag) -> str:
 
 
 def data_of(tag: Tag) -> list[tuple[str, str]]:
-    """Return names and values by which a tag speaks to programs that read for people.
+    """Return the names and values of a tag that are meant for programs, such as search engines.
 
     Examples
     --------
@@ -124,9 +124,9 @@ def data_of(tag: Tag) -> list[tuple[str, str]]:
 
 
 def script_data(tag: Tag, text: str, ignored: frozenset[str] = frozenset()) -> Any:
-    r"""Return the data that a script holds, or assigns to a variable; None if it is a program.
+    r"""Return the JSON that a script contains or assigns to a variable; None if the script is another program.
 
-    Too many values count as one value, the whole text.
+    If there are too many values, the whole text is the value.
 
     >>> script_data(Tag('script type="application/ld+json"'), '{"price": 5}'), script_data(Tag("script"), "go()")
     ({'price': '5'}, None)
@@ -141,9 +141,9 @@ def script_data(tag: Tag, text: str, ignored: frozenset[str] = frozenset()) -> A
 
 
 def parsed_json(text: str, start: int | None = None, ignored: frozenset[str] = frozenset()) -> Any:
-    """Parse JSON, with numbers as they are written and without some keys; None if it is not JSON.
+    """Parse JSON without the `ignored` keys, and with numbers as texts; return None if the text is not JSON.
 
-    With a start, the text after the JSON does not matter. Too many values count as one value, the whole text.
+    If `start` is given, any text may follow the JSON. If there are too many values, the whole text is the value.
     """
     if sum(map(text.count, ",[{")) > MOST_DENSE + len(text) // DENSE:
         return text
@@ -157,13 +157,15 @@ def parsed_json(text: str, start: int | None = None, ignored: frozenset[str] = f
 
 
 def canonical_json(text: str, ignored: frozenset[str]) -> str | None:
-    r"""Write JSON in one form, keys in order and without some; None if it is none, or too deep for Python.
+    r"""Write JSON in one form, with sorted keys and without the `ignored` keys.
+
+    It returns None if the text is not JSON, or if it is nested too deeply for Python.
 
     >>> canonical_json('{"b": 1.50, "a": [true, null], "now": 12}', frozenset({"now"}))
     '{"a":[true,null],"b":"\\u00001.50"}'
     """
     try:
-        # Numbers become marked texts: Python would take 1e400 and 2e400 for equal, and refuse a number of 5,000 digits.
+        # Numbers become texts with a mark: for Python 1e400 equals 2e400, and a number of 5,000 digits is an error.
         value = _decoder(ignored, "\0{}".format).decode(text)
         return json.dumps(value, sort_keys=True, separators=(",", ":"))
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Template noise: which tokens of a template's pages change by themselves, on what evidence, and since when."""
+"""Template noise: the tokens that change by themselves on a template's pages, and the evidence for it."""
 
 from __future__ import annotations
 
@@ -13,49 +13,52 @@ from crawlsched.change_detection.trace import Difference, Trace, digest_of
 
 __all__ = ["Evidence", "TemplateNoise"]
 
-# Two fetches at once differ in at least half of the cases at a place of noise, and in at most a tenth at a place that
-# is edited. These shares decide how much a difference proves (Wald 1945, "Sequential tests of statistical hypotheses").
+# Two fetches in immediate succession differ in at least half of the cases at a place of noise. At a place that people
+# edit, they differ in at most a tenth. These shares decide how much a difference proves (Wald 1945, "Sequential tests
+# of statistical hypotheses").
 _EDITED, _LEAST_NOISE = 0.1, 0.5
-# No noise counts as surer than this, so that a single fetch that agrees proves little.
+# The share of pairs that differ counts as at most this large, so that a single pair that agrees proves little.
 _MOST_NOISE = 1.0 - 0.5 * _EDITED
-# If every visit finds an edit, the probability that it fell between the two fetches is the time between them, as a
-# share of the time between visits. Where this share is larger, a page is visited as fast as it can be edited, and
-# nothing could be proved. A page also contradicts noise if its fetches agree so often that chance would do so in a
-# smaller share of cases.
+# If every visit finds an edit, the probability that it fell between the two fetches is the time between them as a share
+# of the time between visits. This probability counts as at most `_MOST_EDITED`: above it nothing could be proved. The
+# constant also has a second use: a page contradicts noise if its fetches agree so often that noise would do this with a
+# smaller probability.
 _MOST_EDITED = 2.0 * _EDITED
-# A place is noise beyond the first of these odds, until an edit is as likely. Evidence beyond the highest odds, on
-# either side, is dropped, so that a place which stands still from now on is recognised after three to twelve fetches.
+# A place becomes noise above the first of these odds, and stays noise until an edit is as likely. The odds for or
+# against noise count as at most the second number. So a place that no longer changes is recognised after three to
+# twelve fetches.
 _ODDS, _HIGHEST = log(100.0), log(1_000.0)
 
-#: A place, and which of its blocks: the "only" one, "all", one by its number from the beginning or end, "order".
+#: A place, and one of these words for its blocks: "only", "all", "order", or the number of a block. The number counts
+#: from the beginning, or from the end if it is negative.
 _Key = tuple[int, str]
-#: The same, and the tokens before and behind those that differ.
+#: A key, and the tokens before and after those that differ.
 _Where = tuple[int, str, str, str]
 
 
 @dataclass(slots=True)
 class Evidence:
-    """The evidence about tokens at one place of a template; where visits are counted, about the place as a whole."""
+    """The evidence about tokens at one place of a template, or about the whole place if it counts visits."""
 
-    name: str = ""  # how to call the place
-    differed: int = 0  # fetches made at once, or visits, that differed here, and that did not
+    name: str = ""  # the name of the place
+    differed: int = 0  # how many pairs of fetches, or visits, differed here; `agreed`: how many did not
     agreed: int = 0
-    score: float = 0.0  # their evidence for noise
-    only_digits: bool = True  # whether only digits differed; whether one fetch had no such block
+    score: float = 0.0  # the evidence for noise: the logarithm of the odds
+    only_digits: bool = True  # whether only digits differed; `toggles`: whether one fetch of a pair had no such block
     toggles: bool = False
     is_noise: bool = False  # whether chance and edits are ruled out
-    # How often two fetches of some pages differed here, and how often they did not.
+    # By page: in how many pairs the two fetches differed here, and in how many they did not.
     pages: dict[str, list[int]] = field(default_factory=dict)
-    # The texts, by their digests, that fetches at once have shown, up to `REMEMBERED`.
+    # The digests of the last texts that pairs of fetches have shown here, at most `REMEMBERED`.
     states: list[int] = field(default_factory=list)
-    # Where a whole text differs, the tokens that stood still in all pairs of fetches, digits as "#".
+    # If a whole text differs: the tokens that were the same in all pairs of fetches, with "#" for digits.
     kept: list[str] | None = None
     said: str = ""  # the text that was left out last
-    said_of: dict[str, int] = field(default_factory=dict)  # the same by page, as digests
-    since: float = 0.0  # when it became noise, POSIX seconds
+    said_of: dict[str, int] = field(default_factory=dict)  # by page, the digest of the text that was left out last
+    since: float = 0.0  # when the place became noise, POSIX seconds
 
     def probed(self, page: str, *, differed: bool, now: float = 0.0, apart: float = 0.0) -> None:
-        """Count two fetches made at once.
+        """Count a pair of fetches, made in immediate succession.
 
         Examples
         --------
@@ -85,11 +88,15 @@ class Evidence:
             self.is_noise = False
 
     def is_noise_of(self, page: str) -> bool:
-        """Whether this is noise on a page: the page has shown it, or two others have and it does not contradict."""
+        """Whether the tokens are noise on a page.
+
+        They are if fetches of this page differed. They also are if fetches of two other pages differed, unless fetches
+        of this page agree too often.
+        """
         if not self.is_noise or self.has_shown(page):
             return self.is_noise
         _, still_here = self.pages.get(page, (0, 0))
-        # How often the fetches of other pages agree: with two states by turns, in half of the cases.
+        # The share of pairs that agree on other pages. It is a half if two texts take turns.
         agreeing = (self.agreed - still_here + 0.5) / (self.differed + self.agreed - still_here + 1.0)
         if agreeing**still_here < _MOST_EDITED:
             return False
@@ -102,7 +109,7 @@ class Evidence:
         return self.pages.get(page, (0, 0))[0] > 0
 
     def keep(self, tokens: Sequence[str]) -> None:
-        """These tokens stood still while others differed."""
+        """Note which tokens stayed the same while others differed."""
         counts = Counter(tokens) if self.kept is None else Counter(tokens) & Counter(self.kept)
         self.kept = [*counts.elements()]
 
@@ -115,12 +122,12 @@ class Evidence:
 
     @property
     def has_few_states(self) -> bool:
-        """Whether a page has shown the same few texts again and again: two by turns are noise, a third is content."""
+        """Whether the same few texts were shown again and again: two that take turns are noise, a third is content."""
         most = min(max((differed for differed, _ in self.pages.values()), default=0), REMEMBERED - 1)
         return len(self.states) <= most
 
     def leave_out(self, page: str, text: str) -> bool:
-        """Leave a text of a page out; return whether it was the same the last time."""
+        """Note that a text of a page was left out; return whether the same text was left out the last time."""
         before, digest = self.said_of.get(page), digest_of(text)
         self.said, self.said_of[page] = text[:LONGEST_NAME], digest
         if len(self.said_of) > REMEMBERED:
@@ -128,7 +135,7 @@ class Evidence:
         return before == digest
 
     def to_list(self) -> list[Any]:
-        """Return the arguments that make this object, as plain data."""
+        """Return the arguments that would make this object again, as plain data."""
         values = (getattr(self, name) for name in self.__slots__)
         return [value.copy() if isinstance(value, dict) else value for value in values]
 
@@ -138,30 +145,30 @@ class Evidence:
 
 
 class TemplateNoise:
-    """What is known of the places of one template's pages.
+    """The evidence about the places of one template's pages.
 
     Notes
     -----
-    Each piece of evidence is about the tokens between two others at a place. A place is the path that leads to a block.
-    Where several blocks of a page have the same path, each is a place by its number, from the beginning and from the
-    end. If most of them differ at once, all of them are one place.
+    Each piece of evidence is about the tokens between two other tokens at a place. A place is the path that leads to a
+    block. If several blocks of a page have the same path, each block is a place of its own. Its number is counted from
+    the beginning and from the end. If most of these blocks differ at the same time, they are one place.
     """
 
     def __init__(self) -> None:
         self._evidence: dict[_Where, Evidence] = {}
-        #: How often visits found a place changed, for suggestions: it hides nothing.
+        #: By place, how many visits found it changed. This is only for suggestions, and hides nothing.
         self._visits: dict[int, Evidence] = {}
         self._suggested: set[int] = set()
-        #: Whether several pages have differed at one place since this was read.
+        #: Whether several pages have differed at one place since this object was read.
         self.is_shared = False
         self.n_probes = 0
         self.n_quiet = 0
-        #: How often in a row a page that showed former content showed it in both fetches.
+        #: For how many pages in a row with former content both fetches showed this content.
         self.n_returns = 0
         self.n_learned = self.n_written = 0
 
     def hidden(self, page: str, found: Sequence[Difference]) -> dict[int, Evidence]:
-        """Return which of some differences are noise, by their number, and the evidence."""
+        """Return the differences that are noise: their numbers in `found`, each with its evidence."""
         proved = {}
         for number, one in enumerate(found):
             for evidence, *texts in self._speaking_for(one):
@@ -171,7 +178,7 @@ class TemplateNoise:
         return proved
 
     def _speaking_for(self, one: Difference) -> list[tuple[Evidence, str, str]]:
-        """Return the evidence about the tokens of a difference and about whole blocks, each with old and new text."""
+        """Return the evidence about a difference's tokens and about its whole block, each with old and new text."""
         slots = [(one.left, one.right, one.old, one.new), ("", "", one.was, one.says)][one.is_whole :]
         return [
             (evidence, was, says)
@@ -181,7 +188,7 @@ class TemplateNoise:
         ]
 
     def is_suspect(self, one: Difference) -> bool:
-        """Whether a place differed between two fetches at once, or differs at most visits."""
+        """Whether a pair of fetches ever differed at the place of a difference, or most visits differ there."""
         known, visits = self._speaking_for(one), self._visits.get(one.place)
         if known:
             return any(evidence.score > 0.0 for evidence, _, _ in known)
@@ -191,10 +198,10 @@ class TemplateNoise:
         self, page: str, found: Sequence[Difference], trace: Trace, now: float, apart: float = 0.0,
         *, may_be_old: bool = False,
     ) -> bool:  # fmt: skip
-        """Learn from two fetches made at once; return whether they differed where that was not known.
+        """Learn from a pair of fetches; return whether they differed in something that was not known to be noise.
 
-        `apart` is the time between the two as a share of the time since the visit before. With `may_be_old` the second
-        may be an old copy; then only differences count that other fetches have shown.
+        `apart` is the time between the two as a share of the time since the visit before. `may_be_old` means that the
+        second fetch may be an old copy. Then a difference counts only if other fetches have shown it.
         """
         is_surprised = len(self.hidden(page, found)) < len(found)
         differing: dict[_Key, set[tuple[str, str]]] = {}
@@ -207,7 +214,7 @@ class TemplateNoise:
             evidence.toggles = evidence.toggles or is_there
             if one.is_whole and not is_there:
                 evidence.keep(one.kept)
-            # For something that comes and goes it is enough that it was there before, with whatever text.
+            # A block that comes and goes only has to have been shown before; its text may be another one.
             was_there = is_there and any(evidence.states) and bool(one.old)
             known = [evidence.knows(digest_of(text)) for text in (one.old, one.new)]
             slots = differing.setdefault(key, set())
@@ -228,7 +235,7 @@ class TemplateNoise:
         return is_surprised
 
     def learn_from_visit(self, page: str, found: Sequence[Difference], trace: Trace, before: Trace) -> None:
-        """Count a visit of a page that had been visited before, for suggestions."""
+        """Count a visit, for suggestions; the page had been visited before."""
         differing = {one.place for one in found if one.place}
         for place in differing:
             visits = _tracked(self._visits, place, trace.names.get(place) or before.names.get(place, "?"))
@@ -249,29 +256,29 @@ class TemplateNoise:
         return [_suggestion(one) for one in found.values()]
 
     def known(self) -> Iterator[dict[str, Any]]:
-        """Yield what is left out: the name of the place, since when, on what evidence, and its last text."""
+        """Yield each place that is left out: its name, since when, the evidence, and its last text."""
         found = {}
         for (_, _, left, right), one in self._evidence.items():
             slot = f" between {left or 'the beginning'!r} and {right or 'the end'!r}" if left or right else ""
             place = one.name + slot
-            # The same element of a page, counted from the first and from the last one, has one name.
+            # An element has evidence by its number from the beginning and from the end, but only one name.
             if one.is_noise and (place not in found or one.said):
                 found[place] = {"place": place, "since": one.since, "evidence": one.say(), "said": one.said}
         yield from found.values()
 
     def _standing(self, trace: Trace, but: Mapping[_Key, set[tuple[str, str]]]) -> Iterator[Evidence]:
-        """Yield the evidence about places that a page has, and in which nothing differed."""
+        """Yield the evidence about those places of a page at which nothing differed."""
         counts = Counter(trace.places) if self._evidence else Counter()
         for (place, which, *slot), evidence in self._evidence.items():
             n, differing = counts[place], but.get((place, which), set())
             is_there = n > 0 and (not which[-1].isdigit() or -n <= int(which) < n)
-            # If a whole block differed, its tokens differed, and the other way round.
+            # A block and its tokens only differ together.
             is_whole = not any(slot)
             if is_there and not (differing if is_whole else {(*slot,), ("", "")} & differing):
                 yield evidence
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain data, for JSON."""
+        """Return the object as plain data, for JSON."""
         return {
             "version": 5,
             "places": [(*where, evidence.to_list()) for where, evidence in self._evidence.items()],
@@ -281,13 +288,13 @@ class TemplateNoise:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> TemplateNoise:
-        """Return what `to_dict` gave; data of earlier versions cannot be used."""
+        """Return the object that `to_dict` wrote; an empty one for data of an earlier version."""
         made = cls()
         if data.get("version") == 5:
             made._evidence = {(*where,): Evidence(*one) for *where, one in data["places"]}
             made._visits = {place: Evidence(*one) for place, one in data["visits"]}
             made.n_probes, made.n_quiet = data["n_probes"], data["n_quiet"]
-            made.suggestions()  # the log named them when they were new
+            made.suggestions()  # the log named these suggestions when they were new
         return made
 
 
@@ -297,7 +304,7 @@ def _is_restless(visits: Evidence) -> bool:
 
 
 def _suggestion(visits: Evidence) -> str:
-    """Say how often a place differed, and which setting leaves it out."""
+    """Return a sentence that says how often a place differed, and which setting leaves the place out."""
     name, leaves = visits.name, ""
     if name.startswith("@"):
         keys = [name[1:].rpartition(".")[2]]
@@ -311,7 +318,7 @@ def _suggestion(visits: Evidence) -> str:
 
 
 def _tracked(known: dict[Any, Evidence], where: Any, name: str) -> Evidence:
-    """Return the evidence about something; if there is no room for more, the one that has differed least goes."""
+    """Return the evidence for a key; if new evidence has no room, that of the place that differed least is deleted."""
     if where not in known and len(known) >= 2 * MOST_PLACES:
         for least in sorted(known, key=lambda one: -known[one].differed)[MOST_PLACES:]:
             del known[least]
@@ -319,7 +326,7 @@ def _tracked(known: dict[Any, Evidence], where: Any, name: str) -> Evidence:
 
 
 def _covers(evidence: Evidence, one: Difference, texts: Iterable[str]) -> bool:
-    """Whether a difference is of the kind that was proved."""
+    """Whether the evidence is about differences of this kind."""
     is_text = one.kind not in ("order", "moved")
     if is_text and evidence.has_few_states and not {*map(digest_of, texts)}.issubset(evidence.states):
         return False
@@ -327,13 +334,13 @@ def _covers(evidence: Evidence, one: Difference, texts: Iterable[str]) -> bool:
         return evidence.toggles
     if evidence.only_digits and not one.is_digits:
         return False
-    # Where a text is noise as a whole, its tokens that stood still are not noise.
+    # In a text that is noise as a whole, a token still counts if it stayed the same in all fetches.
     return not evidence.kept or not Counter(evidence.kept) - Counter(one.kept)
 
 
 def _keys(one: Difference) -> list[_Key]:
-    """Return what a difference is evidence for."""
-    if one.kind == "rest":  # it is never noise
+    """Return the keys of all evidence that a difference belongs to."""
+    if one.kind == "rest":  # a remainder is never noise
         return []
     if one.kind in ("order", "moved"):
         return [(one.place, "order"), (one.place, "all")]
@@ -343,7 +350,7 @@ def _keys(one: Difference) -> list[_Key]:
 
 
 def _keys_at_once(found: Sequence[Difference]) -> list[tuple[Difference, _Key]]:
-    """Name differing blocks by their place alone where most blocks there differ, and by place and number elsewhere."""
+    """Return differences with their keys: the place alone if most of its blocks differ, otherwise place and number."""
     blocks = {(one.place, one.number, one.kind == "removed") for one in found if one.kind != "order"}
     counts = Counter(place for place, _, _ in blocks)
     keys = []

@@ -20,11 +20,11 @@ __all__ = ["Difference", "Kind", "Trace", "differences", "digest_of", "gaps_betw
 #: A gap: from and to among the old items, and from and to among the new ones.
 Gap = tuple[int, int, int, int]
 
-# What a tag says, a number with its decimals, a word of Latin letters and digits such as a hash, a word of other
-# letters, a sign.
+# A token is a word in brackets from a tag ("[hidden]"), a number with decimals, or a word of Latin letters and digits.
+# A word of other letters, or any other character, is also a token.
 _TOKEN = re.compile(r"\[[a-z][a-z -]*+\]|\d++(?:[.,:]\d++)*+(?![A-Za-z_])|[A-Za-z_\d]++|[^\W\d_]++|\S")
 _DIGITS = re.compile(r"\d+")
-_VERSION = b"\3"  # its first byte
+_VERSION = b"\3"  # the first byte of a packed trace
 
 
 #: How a page differs; see `Difference`.
@@ -37,27 +37,27 @@ class Difference(NamedTuple):
     Attributes
     ----------
     kind : Kind
-        replaced: tokens of a block; added, removed: a block; order: blocks of one place are in another order; moved: a
-        block stands at another place, among others; rest: what lies beyond the blocks that are looked at, or a block
-        that is too long to look for tokens in it.
+        replaced: tokens of a block were replaced. added, removed: a block was added or removed. order: the blocks of
+        one place are in another order. moved: a block is at another place, between other blocks. rest: the text after
+        the blocks that are compared has changed, or a block that is too long to be compared token by token.
     """
 
     kind: Kind
     place: int  # 32 bits of the path that leads to the block
-    number: int = 0  # which of the blocks at this place it is, and how many there are
+    number: int = 0  # the number of the block among the `n` blocks at this place
     n: int = 1
-    left: str = ""  # the tokens around those that were replaced, and so on; see `token_runs`
+    left: str = ""  # the tokens before (`left`) and after (`right`) the replaced tokens; see `token_runs`
     right: str = ""
-    old: str = ""  # the tokens, or the blocks, before and now; of an order, what identifies it
+    old: str = ""  # the tokens or the block before (`old`) and now (`new`); for "order" `new` is a digest
     new: str = ""
     is_digits: bool = False  # whether only digits differ
-    kept: tuple[str, ...] = ()  # the tokens of it that stayed, digits as "#"
-    was: str = ""  # the whole text of the block, before and now
+    kept: tuple[str, ...] = ()  # the tokens of the block that stayed, with "#" for digits
+    was: str = ""  # the whole text of the block before (`was`) and now (`says`)
     says: str = ""
 
     @property
     def is_whole(self) -> bool:
-        """Whether hardly a token of the block is left."""
+        """Whether (nearly) all tokens of the block were replaced."""
         return not self.left and not self.right
 
 
@@ -68,15 +68,15 @@ class Trace:
     Attributes
     ----------
     places : list of int
-        The path to each block, 32 bits.
+        A 32-bit digest of the path to each block.
     texts : list of (str or None)
-        The text of each block; None beyond the texts that are kept.
+        The text of each block; None where only its digest is stored.
     digests : list of int
-        32 bits of each text.
+        A 32-bit digest of each text.
     names : dict of int to str
         The name of each place.
     rest : int
-        32 bits of the text beyond the blocks that are looked at; 0 if there is none.
+        A 32-bit digest of the text after the blocks that are compared; 0 if there is no such text.
     changes : list of [str, str, str]
         The last differences, for `why`: the name of the place, its text before, and its text now.
 
@@ -97,11 +97,11 @@ class Trace:
     changes: list[list[str]] = field(default_factory=list)
 
     def __len__(self) -> int:
-        """How many blocks it has."""
+        """The number of blocks."""
         return len(self.places)
 
     def packed(self) -> bytes:
-        """Return it as bytes."""
+        """Return the trace as bytes."""
         index = {place: number for number, place in enumerate(self.names)}
         kept, room = [], MOST_KEPT
         for text, digest in zip(self.texts, self.digests, strict=True):
@@ -113,9 +113,9 @@ class Trace:
         return _VERSION + zlib.compress(written.encode("ascii"), 1)
 
     @staticmethod
-    @lru_cache(maxsize=4)  # a visit asks for it when it is read, and when it is judged
+    @lru_cache(maxsize=4)  # a visit unpacks the same trace twice: when the page is read, and when it is judged
     def unpacked(data: bytes) -> Trace | None:
-        """Return what `packed` gave; None where it is none."""
+        """Return the trace that `packed` turned into bytes; None if the bytes are no such trace."""
         if not data.startswith(_VERSION):
             return None
         try:
@@ -128,7 +128,7 @@ class Trace:
         return Trace(places, texts, digests, dict(named), rest, changes)
 
     def texts_at(self, places: Iterable[int]) -> dict[int, list[str]]:
-        """Return the texts at some places."""
+        """Return the texts at each of some places."""
         found: dict[int, list[str]] = {place: [] for place in places}
         for place, text in zip(self.places, self.texts, strict=True):
             if place in found and text is not None:
@@ -137,13 +137,13 @@ class Trace:
 
 
 def digest_of(text: str) -> int:
-    """Return 32 bits of a text."""
+    """Return a 32-bit digest of a text."""
     return zlib.crc32(text.encode("utf-8", "surrogatepass"))
 
 
 @lru_cache(maxsize=8)  # the same pair is compared when a page is read, judged and learned from
 def differences(before: Trace, now: Trace) -> list[Difference]:
-    """Return how a page differs from a trace; [] for the same texts in the same order, as far as both go.
+    """Return how a page differs from a trace; [] if their texts are the same, in the same order.
 
     Examples
     --------
@@ -164,7 +164,7 @@ def differences(before: Trace, now: Trace) -> list[Difference]:
     old, new = (
         [place << 32 | said for place, said in zip(one.places, one.digests, strict=True)] for one in (before, now)
     )
-    # Blocks are compared at their places first, and then wherever they stand.
+    # Blocks at the same place are compared first, and then blocks at different places.
     outer = gaps_between(old, new, (0, len(old), 0, len(new)))
     gaps = [gap for one in outer for gap in gaps_between(before.digests, now.digests, one, 1)]
     gaps = [gap for gap in gaps if not _is_markup(before, now, gap)]
@@ -178,7 +178,7 @@ def differences(before: Trace, now: Trace) -> list[Difference]:
     for at, there in _pairs(before, now, gaps, reordered):
         was, says = before.texts[at] or "" if at >= 0 else None, now.texts[there] or "" if there >= 0 else None
         room -= LONGEST_NAME + min(len(was or "") + len(says or ""), LONGEST_COMPARED)
-        if room < 0:  # all behind these is one remainder
+        if room < 0:  # all further differences become one remainder
             is_rest = True
             break
         trace, ranks, _ = sides[there >= 0]
@@ -196,7 +196,7 @@ def _order(before: Trace, now: Trace, place: int, n: int) -> Difference:
 
 
 def _with_moved(found: list[Difference]) -> list[Difference]:
-    """Make one difference of a text that is gone at a place and has come at another."""
+    """Merge the differences of a text that was removed at one place and added at another."""
     gone = {one.old: number for number, one in enumerate(found) if one.kind == "removed" and one.old}
     left = set()
     for number, one in enumerate(found):
@@ -207,7 +207,7 @@ def _with_moved(found: list[Difference]) -> list[Difference]:
 
 
 def _is_markup(before: Trace, now: Trace, gap: Gap) -> bool:
-    """Whether the same words are only cut into blocks in another way."""
+    """Whether the words are the same, and only their division into blocks differs."""
     i, j, k, m = gap
     old, new = before.texts[i:j], now.texts[k:m]
     if len(old) == len(new) or not old or not new or None in old:
@@ -216,7 +216,7 @@ def _is_markup(before: Trace, now: Trace, gap: Gap) -> bool:
 
 
 def _pairs(before: Trace, now: Trace, gaps: list[Gap], but: Collection[int]) -> Iterator[tuple[int, int]]:
-    """Yield which block became which, place by place; -1 where one has come or is gone."""
+    """Yield pairs of the old and the new number of a block, place by place; -1 if it was added or removed."""
     for i, j, k, m in gaps:
         come: dict[int, list[int]] = {}
         for there in range(m - 1, k - 1, -1):
@@ -231,7 +231,7 @@ def _pairs(before: Trace, now: Trace, gaps: list[Gap], but: Collection[int]) -> 
 
 
 def _of_block(where: tuple[int, int, int], was: str | None, says: str | None) -> list[Difference]:
-    """Return how a block differs. None: the text was not there, or is no more; "": it is not kept."""
+    """Return how a block differs. A text is None if the page has no such block, and "" if it was not stored."""
     if says is None:
         return [Difference("removed", *where, old=was or "", was=was or "")]
     if was is None:
@@ -249,10 +249,10 @@ def _ranks(trace: Trace) -> tuple[list[int], dict[int, int]]:
 
 
 def gaps_between(old: Sequence[Hashable], new: Sequence[Hashable], gap: Gap, times: int = 3) -> Iterator[Gap]:
-    """Yield the gaps between the items that stay: those found once on either side, as many as keep their order.
+    """Yield the gaps between the items that stay: the most items found once on either side, in the same order.
 
-    It searches each gap again, `times` in all; more rounds would find next to nothing. It takes the time of sorting,
-    whatever is compared.
+    Each gap is searched again, in `times` rounds altogether. More rounds would find almost no further items. The time
+    is that of sorting the items, for any contents.
 
     References
     ----------
@@ -298,7 +298,7 @@ def trimmed(old: Sequence[object], new: Sequence[object], gap: Gap) -> Gap:
 
 
 def _rising(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the longest part in which both numbers rise."""
+    """Return the longest subsequence of pairs in which both numbers rise."""
     ends: list[int] = []
     last: list[int] = []
     before: list[int] = []
@@ -325,11 +325,12 @@ def shape(token: str) -> str:
 
 
 def token_runs(before: str, now: str) -> list[tuple[str, str, str, str, bool, tuple[str, ...]]]:
-    """Return the parts of a text that were replaced; none where those that differ are too long to compare.
+    """Return the runs of tokens that were replaced in a text; [] if the parts that differ are too long to compare.
 
-    Each run of tokens comes with the tokens before and behind it: digits as "#", "" at the ends of the text, both ""
-    where hardly a token is left. Then come the run before and now, whether only digits differ, and the tokens that
-    stayed.
+    A run is a tuple of six values. These are the tokens before the run, the tokens after it, its old text, its new
+    text, whether only digits differ, and the tokens that stayed in the text. Surrounding and staying tokens have "#"
+    for digits. At an end of the text the surrounding tokens are "". If nearly all tokens were replaced, the whole text
+    is one run.
 
     Examples
     --------
@@ -343,7 +344,7 @@ def token_runs(before: str, now: str) -> list[tuple[str, str, str, str, bool, tu
     if max(len(before), len(now)) > MOST_KEPT:
         return []
     olds, news = before, now
-    if len(before) + len(now) > LONGEST_COMPARED:  # of what is as it was, 64 words on both sides are looked at
+    if len(before) + len(now) > LONGEST_COMPARED:  # only 64 words before and after the part that differs are compared
         words, others = before.split(" "), now.split(" ")
         i, j, _, m = trimmed(words, others, (0, len(words), 0, len(others)))
         olds, news = (" ".join(one[max(i - DEEPEST, 0) : end + DEEPEST]) for one, end in ((words, j), (others, m)))
@@ -353,7 +354,7 @@ def token_runs(before: str, now: str) -> list[tuple[str, str, str, str, bool, tu
     old, new = ([match[0] for match in there] for there in (olds_at, news_at))
     old_shapes, new_shapes = ([shape(token) for token in tokens] for tokens in (old, new))
     changes: list[Gap] = []
-    n_replaced = [0, 0]  # without digits, which keep their places
+    n_replaced = [0, 0]  # tokens of which only digits differ do not count
     for i, j, k, m in gaps_between(old, new, (0, len(old), 0, len(new))):
         if old_shapes[i:j] == new_shapes[k:m]:
             changes += [(i + n, i + n + 1, k + n, k + n + 1) for n in range(j - i) if old[i + n] != new[k + n]]
@@ -362,7 +363,7 @@ def token_runs(before: str, now: str) -> list[tuple[str, str, str, str, bool, tu
             n_replaced = [n_replaced[0] + j - i, n_replaced[1] + m - k]
     replaced = {at for i, j, _, _ in changes for at in range(i, j)}
     kept = tuple([token for at, token in enumerate(old_shapes) if at not in replaced])
-    # Hardly a word may be left of it.
+    # If hardly a word stayed, the whole text counts as replaced.
     if any(n_replaced) and olds == before and len(kept) <= max(n_replaced):
         return [("", "", before, now, old_shapes == new_shapes, kept)]
     numbered = _numbered(old_shapes, replaced)
@@ -380,7 +381,7 @@ def token_runs(before: str, now: str) -> list[tuple[str, str, str, str, bool, tu
 
 
 def _numbered(tokens: list[str], replaced: Collection[int]) -> list[str]:
-    """Name tokens. If a token stays several times, its second name is "by (2)": "seen by ..., written by ..."."""
+    """Name tokens. If "by" stays twice, as in "seen by ..., written by ...", the second is named "by (2)"."""
     counts = Counter[str]()
     names = []
     for at, token in enumerate(tokens):
@@ -390,7 +391,7 @@ def _numbered(tokens: list[str], replaced: Collection[int]) -> list[str]:
 
 
 def _left(names: list[str], tokens: list[str], at: int) -> str:
-    """Return the tokens before one, back to the first that is no number: this keeps neighbouring numbers apart."""
+    """Return the tokens from the last one that is no number up to `at`, which tells neighbouring numbers apart."""
     start = at
     while start and tokens[start - 1][0] == "#":
         start -= 1

@@ -1,6 +1,6 @@
 """ChangeSignals: announcements that a page may have changed, read from sitemaps, feeds and robots.txt.
 
-It turns bytes into facts: it fetches nothing, reads no clock and uses no database.
+The package reads bytes into facts. It fetches nothing, reads no clock and uses no database.
 """
 
 from crawlsched.change_signals.announcements import FurtherRow, announces, attributed, newest_of_each

@@ -1,4 +1,4 @@
-"""Announcements: entries whose lastmod differs from the stored one, and the sources that a visit judges."""
+"""Announcements: entries with another lastmod than the stored one, and the sources whose quality a visit shows."""
 
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
@@ -25,16 +25,16 @@ def announces(stored: float | None, lastmod: float | None, precision: str | None
     Parameters
     ----------
     stored : float or None
-        Its `lastmod` at the last reading: POSIX seconds, or the `text_mark` of a text that is no date; None for an
-        entry that had none, or is new.
+        The entry's `lastmod` at the last reading: POSIX seconds, or the `text_mark` of a text that is no date. None if
+        the entry is new or had no `lastmod`.
     lastmod, precision, text : float or None, str or None, str or None
         The date in the document now; see `SitemapEntries`.
 
     Notes
     -----
-    An entry announces a change when its `lastmod` differs from the stored one. Comparing it with the last crawl would
-    miss changes, since a `lastmod` often lags publishing by days. A date that becomes a time on that day, or the other
-    way round, announces nothing.
+    An entry announces a change when its `lastmod` differs from the stored `lastmod`. A comparison with the time of the
+    last crawl would miss changes, since a `lastmod` is often days older than its publication. A date that becomes a
+    time on that day, or a time that becomes the date alone, announces nothing.
 
     Examples
     --------
@@ -44,30 +44,30 @@ def announces(stored: float | None, lastmod: float | None, precision: str | None
     if stored is None:
         return False
     if lastmod is None:
-        # Even dates in an unknown form can be compared as texts.
+        # Dates in an unknown form are compared as texts.
         return bool(text) and stored < 0.0 and stored != text_mark(text or "")
-    # Stored seconds do not tell their precision; a date alone is stored as midnight.
+    # The store has no precisions. A date alone is stored as midnight.
     is_other_writing = (precision == "day") != (stored % _DAY == 0) and stored // _DAY == lastmod // _DAY
     return stored >= 0.0 and stored != lastmod and not is_other_writing
 
 
-#: The announcements of a page by a source after its first one, as a stored row: n_signals, n_signals_total,
-#: signalled_since, n_heard, signalled_at (None: never), true_signals and false_signals.
+#: A row of the store with the announcements of a page by a source other than its first. The values are n_signals,
+#: n_signals_total, signalled_since, n_heard, signalled_at (None: never), true_signals and false_signals.
 FurtherRow = tuple[int, int, float, int, float | None, float, float]
 
 
 def attributed(heard: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the sources about whose quality one visit is evidence, with their announcements before it.
+    """Return the sources whose quality one visit shows, each with its number of announcements before the visit.
 
-    `heard` has each source that covers the page, with its announcements since the visit before. If none announced
-    anything, all are returned; if one did, that one; if several did, none.
+    `heard` has all sources that cover the page, with their announcements since the visit before. If no source announced
+    a change, all sources are returned. If one source did, it is returned. If several sources did, the list is empty.
 
     Notes
     -----
-    With announcements n_s of sources s that each announce different changes, a page is fresh with probability
-    exp(-(α τ + Σ κ_s n_s)). The number n_s of one source does not depend on the others. So visits at which all
-    others are silent are a fair sample for it. There the probability is exp(-(α τ + κ_s n_s)), and α and κ_s of a
-    source are fitted as if it were alone (Appendix E of [1]_).
+    If sources s announce different changes, n_s times each, a page is fresh with probability
+    exp(-(α τ + Σ κ_s n_s)). The number n_s of one source does not depend on the other sources. So visits at which all
+    other sources are silent are a fair sample for this source. At these visits the probability is
+    exp(-(α τ + κ_s n_s)). So α and κ_s are fitted as if there were no other source (Appendix E of [1]_).
 
     Examples
     --------
@@ -82,9 +82,10 @@ def attributed(heard: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def newest_of_each(visits: Mapping[str, NDArray[Any]], most: int = 1_000) -> dict[str, NDArray[Any]]:
-    """Return the newest visits of each source: old ones tell little about its present quality.
+    """Return the newest visits of each source, since old visits show little of its present quality.
 
-    `most` is the number of visits of each source after an announcement; four times as many without one are kept.
+    For each source, at most `most` visits after an announcement are returned. Of visits without an announcement, four
+    times this number is returned.
 
     >>> visits = {"source": np.array([3, 3, 7, 3]), "n_signals": np.array([1, 2, 1, 1])}
     >>> newest_of_each(visits, 2)["source"]

@@ -1,4 +1,4 @@
-"""Collecting from one sitemap: entries, children and hubs, each URL once, up to the limits."""
+"""Collects the entries, children and hubs of one sitemap, each URL once, up to the limits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
@@ -17,13 +17,13 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much of a sitemap is read at most; the rest is reported, and not read.
+    """The most that is read of a sitemap. If there is more, this is reported as a problem.
 
     Parameters
     ----------
     max_elements : int, default 2_500_000
-        Elements, and repairs, of one document: fifty for each of 50,000 entries. It bounds the time, which `max_bytes`
-        does not: 50 MB can be 12 million elements.
+        Elements and repairs of one document: fifty for each of 50,000 entries. It limits the time. `max_bytes` does not
+        limit it enough, since 50 MB can be 12 million elements.
 
     Examples
     --------
@@ -31,15 +31,15 @@ class Limits:
     50000
     """
 
-    max_bytes: int = 52_428_800  # bytes after decompression; the default is the sitemap protocol's 50 MB
-    max_entries: int = 50_000  # pages of one sitemap or feed; the default is the sitemap protocol's
-    max_children: int = 50_000  # sitemaps of one index; the default is the sitemap protocol's
-    max_depth: int = 64  # elements open at once
+    max_bytes: int = 52_428_800  # bytes after decompression; the default is the sitemap protocol's limit of 50 MB
+    max_entries: int = 50_000  # pages of one sitemap or feed; the default is the sitemap protocol's limit
+    max_children: int = 50_000  # sitemaps of one index; the default is the sitemap protocol's limit
+    max_depth: int = 64  # elements that are nested in each other
     max_elements: int = 2_500_000
     max_text: int = 8_192  # characters of one text (a URL, a date); the sitemap protocol allows URLs of 2,048
-    max_json: int = 2_000_000  # characters of JSON, which is read in one go while the interpreter's lock is held
+    max_json: int = 2_000_000  # characters of JSON, which is read in one step that holds the interpreter lock
     max_members: int = 1_000  # members of a gzip file, one after another
-    max_index_depth: int = 5  # index files above one another; the sitemap protocol allows one
+    max_index_depth: int = 5  # levels of index files; the sitemap protocol allows one level
 
     def __post_init__(self) -> None:
         for fact in fields(self):
@@ -50,12 +50,12 @@ class Limits:
 
 @dataclass(slots=True)
 class SitemapEntries:
-    """The pages that a sitemap lists, or the sitemaps of an index: one list per fact, all of the same length.
+    """The pages that a sitemap lists, or the sitemaps of an index, as one list for each fact, all of the same length.
 
     Parameters
     ----------
     lastmod : list of float or None
-        POSIX seconds; None if missing or no date.
+        POSIX seconds; None if it is missing or no date.
 
     Examples
     --------
@@ -66,14 +66,14 @@ class SitemapEntries:
     url: list[str] = field(default_factory=list)  # absolute http or https URLs, each once
     lastmod: list[float | None] = field(default_factory=list)
     lastmod_text: list[str | None] = field(default_factory=list)  # the date as it was written; None if missing
-    precision: list[str | None] = field(default_factory=list)  # whether `lastmod` names a time of day
+    precision: list[str | None] = field(default_factory=list)  # "second" if `lastmod` names a time of day, or "day"
 
     def __len__(self) -> int:
         return len(self.url)
 
 
 class Collected:
-    """Entries and children of one document, as they are found.
+    """Collects the entries and children of one document.
 
     Examples
     --------
@@ -98,29 +98,29 @@ class Collected:
         self._problems = problems
         self._above = {canonical(above) for above in (url, *ancestors)}
         self._n_above = len(ancestors)
-        # Repeated and refused entries take time, too.
+        # Repeated and refused entries count, since they also take time.
         self._n_left = limits.max_entries + limits.max_children
-        # The place of each URL in its list.
+        # The position of each URL in its list.
         self._position_of: dict[tuple[bool, str], int] = {}
 
     def look(self) -> bool:
-        """Count an entry, taken or refused; False when the limit is reached."""
+        """Count an entry, accepted or refused; return False when the limit is reached."""
         self._n_left -= 1
         if self._n_left < 0:
             self._problems.add("too-many-entries", "more than max_entries and max_children, most refused")
         return self._n_left >= 0
 
     def page(self, locations: Sequence[str], dates: Sequence[str] = (), *, is_child: bool = False) -> bool:
-        """Add a page, or a sitemap of an index, by its first usable location and date, or report why not.
+        """Add a page, or a sitemap of an index, with its first usable location and date, or report why this fails.
 
-        It returns False when no more can be taken.
+        It returns False when no further entry can be added.
         """
         if not self.look():
             return False
         url = self._locations.accept_first(locations)
         if url is None:
             return True
-        name = canonical(url) if is_child else url  # two spellings of one URL are one sitemap
+        name = canonical(url) if is_child else url  # for sitemaps, all spellings of a URL count as the same
         if is_child and (name in self._above or self._n_above >= self._limits.max_index_depth):
             self._problems.add("loop" if name in self._above else "index-depth", url)
             return True
@@ -144,7 +144,7 @@ class Collected:
         return True
 
     def _lastmod(self, dates: Sequence[str]) -> tuple[float | None, str | None, str | None]:
-        """Return the first date that can be read, otherwise the first text."""
+        """Return the first text that is a date, or else the first text."""
         texts = [text.strip() for text in dates if text.strip()]
         for text in texts:
             parsed = parse_lastmod(text)

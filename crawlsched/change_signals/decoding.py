@@ -1,4 +1,7 @@
-"""Decoding: from bytes, perhaps compressed, to characters, by byte order mark, XML declaration, or UTF-8."""
+"""Decoding: from bytes, perhaps compressed, to characters.
+
+The encoding is that of the byte order mark or of the XML declaration, or UTF-8.
+"""
 
 import codecs
 import re
@@ -24,14 +27,14 @@ _GZIP_WINDOW = zlib.MAX_WBITS + 16  # with a gzip header
 
 
 def plain_chunks(body: bytes, limits: Limits, problems: ProblemCounter) -> Iterator[bytes]:
-    """Return a body in chunks of at most 32 KB, up to `max_bytes` in all, decompressed if it starts as gzip does."""
+    """Yield a body in chunks of at most 32 KB, up to `max_bytes` altogether, decompressed if it starts like gzip."""
     chunks: Iterator[bytes] = (body[start : start + _CHUNK] for start in range(0, len(body), _CHUNK))
-    for _ in range(2):  # a .gz file that the server compressed again
+    for _ in range(2):  # a server may compress a .gz file again
         first = next(chunks, b"")
         chunks = chain((first,), chunks)
         if not first.startswith(_GZIP_MAGIC):
             break
-        # The limit holds for every layer: a bomb within a bomb unfolds no further than one.
+        # The limit holds for each layer, so a bomb within a bomb takes no more memory than a single bomb.
         chunks = _limited(_gunzipped(chunks, limits.max_members, problems), limits.max_bytes, problems)
     return _limited(chunks, limits.max_bytes, problems)
 
@@ -43,7 +46,7 @@ def _gunzipped(chunks: Iterator[bytes], max_members: int, problems: ProblemCount
         data, holds_more = chunk, False
         while data or holds_more:
             if decompressor.eof:
-                # After a gzip member comes another one, or padding.
+                # After a member of a gzip file, there is another member or padding.
                 if members == max_members or not data.startswith(_GZIP_MAGIC[:1]):
                     return
                 decompressor = zlib.decompressobj(_GZIP_WINDOW)
@@ -64,7 +67,7 @@ def _gunzipped(chunks: Iterator[bytes], max_members: int, problems: ProblemCount
 
 
 def _up_to_damage(decompressor: Any, data: bytes) -> Iterator[bytes]:
-    """Decompress byte by byte: a call that meets damage, such as a wrong checksum, loses all of its output."""
+    """Decompress byte by byte, since a call that finds damage, such as a wrong checksum, loses all of its output."""
     with suppress(zlib.error):
         for place in range(len(data)):
             if plain := decompressor.decompress(data[place : place + 1]):
@@ -82,7 +85,7 @@ def _limited(chunks: Iterator[bytes], max_bytes: int, problems: ProblemCounter) 
         yield chunk
 
 
-# Without a mark: in these encodings ASCII characters have zeros (RFC 4627, section 3).
+# Encodings of documents without a byte order mark, by the zeros in ASCII characters (RFC 4627, section 3).
 _UNMARKED = (
     (re.compile(rb"[^\0]\0\0\0", re.DOTALL), "utf-32-le"),
     (re.compile(rb"\0\0\0[^\0]", re.DOTALL), "utf-32-be"),
@@ -118,8 +121,8 @@ def _encoding(start: bytes, problems: ProblemCounter) -> tuple[str, int]:
         return "utf-8", 0
     name = declared[1].decode("ascii")
     try:
-        # A declaration that can be read byte by byte is not in UTF-16, whatever it states. Codecs such as "rot13" or
-        # "zip" are no encodings of text.
+        # A declaration that can be read byte by byte is not in UTF-16, even if it states UTF-16. Codecs such as "rot13"
+        # or "zip" are no encodings of text.
         fits = "<?xml".encode(name) == b"<?xml" and isinstance(
             codecs.getincrementaldecoder(name)("replace").decode(b"<"), str
         )
@@ -128,7 +131,7 @@ def _encoding(start: bytes, problems: ProblemCounter) -> tuple[str, int]:
     if not fits:
         problems.add("unknown-encoding", name)
         return "utf-8", 0
-    # Documents declared as Latin-1 mostly are Windows-1252, which has more characters (WHATWG, Encoding, section 4.2).
+    # Most documents that declare Latin-1 are in Windows-1252, which has more characters (WHATWG, Encoding, 4.2).
     return resolve_encoding(name) or "utf-8", 0
 
 

@@ -1,4 +1,4 @@
-"""Hubs: the servers at which one can subscribe to a feed, and the name to subscribe to (WebSub, section 4)."""
+"""Hubs: the servers at which the crawl can subscribe to a feed, and the name of the feed there (WebSub, section 4)."""
 
 import re
 from collections.abc import Iterable
@@ -25,12 +25,12 @@ class Hubs:
     Hubs(url=['https://a.example/hub'], topic='https://a.example/feed/')
     """
 
-    url: list[str] = field(default_factory=list)  # its hubs
-    # The name by which the crawl subscribes: the feed's own name for itself, which can differ from its address.
+    url: list[str] = field(default_factory=list)
+    # The feed's own name (rel="self"), by which the crawl subscribes. It can differ from the feed's address.
     topic: str | None = None
 
     def add(self, relation: str, reference: str, base: str) -> None:
-        """Note a link of the feed, if it names a hub or the feed itself."""
+        """Add a link of the feed if it leads to a hub or to the feed itself."""
         relations = relation.lower().split()
         if "hub" not in relations and "self" not in relations:
             return
@@ -47,7 +47,7 @@ class Hubs:
 
 
 def linked_hubs(headers: Iterable[str], base: str) -> Hubs:
-    """Return the hubs that ``Link`` headers name; they count before those within the document.
+    """Return the hubs in ``Link`` headers; these count before hubs in the document.
 
     >>> linked_hubs(['<https://hub.example/>; rel="hub", <https://a.example/feed/>; rel=self'], "https://a.example/feed")
     Hubs(url=['https://hub.example/'], topic='https://a.example/feed/')

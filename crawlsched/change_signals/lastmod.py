@@ -17,7 +17,7 @@ _ZONE = (
     r"(?:\s*(?P<meridiem>[ap]\.?m\.?)(?![a-z]))?"
     rf"(?:\s*(?:(?:z|ut|utc|gmt)?\s?{_OFFSET}(?:\s+(?P<name>[a-z]{{1,5}}))?|(?:etc/)?(?P<zone>[a-z]{{1,5}})))?"
 )
-# A weekday in any language, which adds nothing to the date.
+# A weekday in any language; it is not checked.
 _WEEKDAY = r"(?:[^\d,]{1,30},\s*|[^\s\d,]{1,20}\s+)?"
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th|\.)?"
 _MONTH = r"(?:of\s+)?(?P<month>[a-z]{3,9})\.?"
@@ -74,7 +74,7 @@ _ZONE_HOURS = {
 
 _YEARS = range(1970, 2200)
 _EPOCH_ORDINAL = date(_YEARS[0], 1, 1).toordinal()
-#: The most characters of a date: a longer text is none.
+#: The most characters of a date: a longer text is no date.
 MAX_DATE = 100
 _INVISIBLE = re.compile(f"[{INVISIBLE}]")
 _COMMENT = re.compile(r"\([^()]*\)")
@@ -92,10 +92,10 @@ def parse_lastmod(text: str) -> tuple[float, str] | None:
 
     Notes
     -----
-    Nothing is guessed. These are no dates: a text with more than one meaning (``20/11/2026``), a day that no calendar
-    has, and a year before 1970 or after 2199 (``0001-01-01`` and the like stand for "unset"). A time
-    without a zone is taken as UTC, and so are zones with unknown names [2]_. A year or a month alone stands for its
-    first day. A leap second is the second after it, as in POSIX time.
+    Nothing is guessed. A text with more than one meaning (``20/11/2026``) is no date, and neither is a day that does
+    not exist. A year before 1970 or after 2199 is no date either, since ``0001-01-01`` and the like mean "unset". A
+    time without a zone, or with an unknown name of a zone, is in UTC [2]_. A year or a month alone means its first day.
+    A leap second means the second after it, as in POSIX time.
 
     References
     ----------
@@ -144,7 +144,7 @@ def _read(said: dict[str, str | None]) -> tuple[float, str] | None:
 
 
 def _hour(hour: int, meridiem: str) -> int:
-    """Return the hour of the day; 99, which is refused, if "am" or "pm" stands at an hour such as 13."""
+    """Return the hour of the day. For an hour such as "13 pm" it is 99, which is refused."""
     if not meridiem:
         return hour
     return hour % 12 + 12 * (meridiem[0] == "p") if 1 <= hour <= 12 else 99
@@ -175,9 +175,9 @@ def _offset(said: dict[str, str | None]) -> int | None:
 
 
 def text_mark(text: str) -> float:
-    """Return the number that a store keeps for a text that is no date, in a column of seconds.
+    """Return a number that identifies a text that is no date; a store writes it in place of the seconds of a date.
 
-    The number is below zero, which no date is, and two texts have the same number with a probability of 4e-15.
+    The number is below zero, unlike that of any date. Two texts have the same number with a probability of 4e-15.
 
     >>> text_mark("last Tuesday") < 0.0, text_mark("last Tuesday") == text_mark("last Monday")
     (True, False)

@@ -1,4 +1,4 @@
-"""Locations: the URLs of a sitemap, checked, and repaired if the repair is certain, or else refused."""
+"""Locations: the URLs of a sitemap are checked, and repaired if the repair is certain, or else refused."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -21,7 +21,7 @@ __all__ = [
     "parted_locations",
 ]
 
-#: Invisible characters: marks of byte order, of the direction of writing, and of possible breaks in words.
+#: Invisible characters: byte order marks, marks for the direction of writing, and marks for possible breaks in words.
 INVISIBLE = "\xad\u034f\u061c\u180e\ufeff" + "".join(
     map(chr, (*range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070)))
 )
@@ -29,7 +29,7 @@ _SPACES = " \t\n\r\x00\x0b\x0c\x1c\x1d\x1e\x1f\x85\xa0\u2028\u2029\u202f\u205f\u
     map(chr, range(0x2000, 0x200B))
 )
 _AROUND = _SPACES + INVISIBLE
-# With a backslash, browsers and Python disagree about the host. The others can stand around a URL.
+# Browsers and Python read another host from a URL with a backslash. The other characters can surround a URL.
 _SUSPECT = re.compile(f'[\x00-\x20\x7f\xa0\ud800-\udfff\ufffd\\\\"<>,;|\u201c\u201d{INVISIBLE}]')
 _QUOTES = {
     '"': '"',
@@ -42,25 +42,25 @@ _QUOTES = {
     "\u2018": "\u2019",
 }
 _BETWEEN_URLS = re.compile("""\\s+|[,;|](?=["'<]?https?://)""", re.IGNORECASE)
-# Further columns of a table with URLs: dates, times, priorities, frequencies. No URL has these behind a comma or space.
+# Further columns of a table with URLs: dates, times, priorities, frequencies. No URL has these after a comma or space.
 _COLUMN = re.compile(
     r"\d{4}-\d\d-\d\d(?:T[\d:.]+(?:Z|[+-]\d\d:?\d\d)?)?|\d\d:\d\d(?::\d\d)?(?:Z|[+-]\d\d:?\d\d)?|[01]\.\d{1,2}"
     r"|always|hourly|daily|weekly|monthly|yearly|never",
     re.IGNORECASE,
 )
 _FORBIDDEN = re.compile("[\x00-\x1f\x7f\ufffd\\\\]")
-_BRACKETED = re.compile(r"(?:[^\[\]@]*@)?\[[0-9A-Fa-f:.]*\](?::\d*)?", re.ASCII)  # an address of IPv6 and nothing else
+_BRACKETED = re.compile(r"(?:[^\[\]@]*@)?\[[0-9A-Fa-f:.]*\](?::\d*)?", re.ASCII)  # an IPv6 address
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @lru_cache(maxsize=4_096)
 def canonical(url: str) -> str:
-    """Return the common spelling of all URLs that Scrapy takes for the same; an invalid URL is returned as it is.
+    """Return one spelling for all URLs that Scrapy treats as the same; an invalid URL is returned unchanged.
 
     >>> canonical("https://Example.com/sitemap.xml?b=2&a=%7e1#top")
     'https://example.com/sitemap.xml?a=~1&b=2'
     """
-    from w3lib.url import canonicalize_url  # imported here, since it loads all of urllib's clients
+    from w3lib.url import canonicalize_url  # imported only here, since this loads all of urllib's clients
 
     try:
         return canonicalize_url(url)
@@ -91,7 +91,7 @@ def is_web_url(url: str) -> bool:
     """
     try:
         parts = urlsplit(url)
-        has_host = bool(parts.hostname) and parts.port != 0  # a port that is no number, or too large, raises
+        has_host = bool(parts.hostname) and parts.port != 0  # ValueError if the port is no number or too large
     except ValueError:
         return False
     if "\\" in parts.netloc:
@@ -102,10 +102,10 @@ def is_web_url(url: str) -> bool:
 
 
 def parted_locations(text: str) -> list[str]:
-    r"""Return the URLs of a text that should be one URL: several if it has several, without surrounding characters.
+    r"""Return the URL of a text that should be a URL, or its URLs if there are several, without surrounding characters.
 
-    Invisible characters, quotes, angle brackets, and the further columns of a table are removed. Unless there are
-    several URLs, the rest of the text is returned, even if it is no URL.
+    Invisible characters, quotes, angle brackets, and the further columns of a table are removed. If the text does not
+    have several URLs, the rest of it is returned, even if it is no URL.
 
     >>> parted_locations('\ufeff"https://a/1","2026-11-20"'), parted_locations("https://a/1; 0.8; daily")
     (['https://a/1'], ['https://a/1'])
@@ -126,13 +126,13 @@ def _bare(text: str) -> str:
         if text[:1] in _QUOTES:
             text = text[1:].partition(_QUOTES[text[0]])[0].strip(_AROUND)
     text = text.partition("\t")[0].rstrip(_AROUND)
-    for _ in range(8):  # more columns than any table has
+    for _ in range(8):  # no table of URLs has more further columns
         cut = max(text.rfind(character) for character in ",;| ")
         if cut < 0:
             break
         before = text[:cut].rstrip()
         column = text[cut + 1 :].strip("\"'")
-        # After a space, only a date or a time is a column: other words may belong to the URL.
+        # After a space, only a date or a time counts as a column, since other words may belong to the URL.
         is_table = text[cut] != " " or before.endswith((",", ";", "|")) or ":" in column or "-" in column
         if not (is_table and _COLUMN.fullmatch(column)):
             break
@@ -162,7 +162,7 @@ class Locations:
         self._prefixes = tuple(f"{scheme}://{host}/" for host in self._hosts for scheme in ("https", "http"))
 
     def accept_first(self, locations: Sequence[str]) -> str | None:
-        """Return the first URL that is not refused; if all are, None, and report the problem of the first."""
+        """Return the first URL that is not refused. If all are refused, report the first one's problem; return None."""
         if locations and locations[0].startswith(self._prefixes) and not _SUSPECT.search(locations[0]):
             return locations[0]
         first: list[tuple[str, str]] = [("no-url", "")]
@@ -192,7 +192,7 @@ class Locations:
             return None
         try:
             is_relative = not urlsplit(location).scheme
-            # A URL with a scheme is not joined: joining would give "http:///x" the host of the document.
+            # Only URLs without a scheme are joined, since otherwise "http:///x" would get the host of the document.
             if is_relative and self._is_no_reference(location):
                 url = ""
             elif is_relative:
@@ -230,7 +230,7 @@ def _host(url: str) -> str:
 
 
 def _with_ascii_host(url: str) -> str:
-    """Write the host as in requests: under another name it would be another host, with its own delays."""
+    """Write the host in the form that requests have; in another form it would be a host with its own delays."""
     parts = urlsplit(url)
     host = parts.hostname or ""
     if host.isascii():
@@ -256,10 +256,10 @@ def part_of_site(url: str) -> str:
 
 
 def part_number(url: str) -> int:
-    """Return a number from 0 to 65,535 for the part of the site that has a page; 0 at the top.
+    """Return a number from 0 to 65,535 for the part of the site to which a page belongs; 0 for pages at the top.
 
-    It needs no table of names, and two bytes a page. With a hundred parts, two have the same number with a
-    probability of 7 %; then they are judged together.
+    The number needs no table of names, and takes two bytes for each page. Among a hundred parts, two have the same
+    number with a probability of 7 %. Such parts are judged together.
 
     >>> part_number("https://example.com/news/1") == part_number("http://example.org/news/2/3")
     True

@@ -1,9 +1,9 @@
 """Mending: repairing damage that would stop an XML parser or change a URL.
 
-lxml reads the elements, but it cannot recover from some damage, or changes texts silently. This module mends such
-damage first, piece by piece: raw ampersands and angle brackets, and ends of elements that never began. It ignores what
-the elements mean. It leaves out document types, comments and processing instructions, so that there are no entities,
-and nothing has to be fetched.
+lxml reads the elements, but from some damage it cannot recover, and at other damage it changes texts silently. This
+module mends such damage first, piece by piece: raw ampersands and angle brackets, and ends of elements that never
+began. It does not use the meaning of the elements. It removes document types, comments and processing instructions. So
+the document declares no entities, and nothing has to be fetched.
 """
 
 import re
@@ -13,7 +13,7 @@ from crawlsched.change_signals.problems import ProblemCounter
 
 __all__ = ["RAW_AMPERSAND", "Mender"]
 
-#: Stands for an ampersand that begins no reference of XML. Unicode keeps it out of texts, and XML lets it through.
+#: Replaces an ampersand that begins no reference of XML. No text has this character, but XML allows it.
 RAW_AMPERSAND = "\ufdd0"
 _CLOSING = {"<!--": "-->", "<![CDATA[": "]]>", "<?": "?>"}
 _SPECIAL = re.compile(r"<!--|<!\[CDATA\[|<\?|<!")
@@ -23,7 +23,7 @@ _NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _REFERENCE = re.compile(r"&(?:#([0-9]{1,7}|[xX][0-9a-fA-F]{1,6});|(?!(?:amp|lt|gt|quot|apos);))")
 _RAW_LESS = re.compile(r"<(?!/?[^\W\d])")
 _UNENDED = re.compile(r"<(?=/?\w(?:[^<>=]++|=(?!\s*+[\"']))*+<)")
-# A tag with attributes that are not written name="value", which would confuse lxml.
+# A tag with an attribute in another form than name="value". lxml would misread such a tag.
 _BROKEN = re.compile(
     r"""<(?!/?[\w.:-]++\s*+/?>)(?!/?[\w.:-]++(?:\s++[\w.:-]++\s*+=\s*+(?:"[^"<]*+"|'[^'<]*+'))*+\s*+/?>)"""
     r"""(/?[^\W\d][\w.:-]*+)([^<>]*+)>"""
@@ -52,7 +52,7 @@ class Mender:
         self._steps = max_steps
         self._run = 0
         self._carry = ""
-        self._opener = ""  # the construct that was still open at the end of the last piece
+        self._opener = ""  # the beginning of a comment or the like that is not closed in the last piece
         self._declaration = ""
         self._has_bracket = False
         self._begun: set[str] = set()
@@ -70,7 +70,7 @@ class Mender:
             self._problems.add("unclosed", self._opener)
 
     def _short(self, text: str) -> str:
-        """Cut off a text that is too long without a tag; otherwise one text could take all memory."""
+        """Cut off a text that goes on too long without a tag, since it could take all memory."""
         self.tail = (self.tail + text)[-200:]
         last = text.rfind("<")
         if last < 0 and self._run > self._max_run:
@@ -98,11 +98,11 @@ class Mender:
         return "".join(kept)
 
     def _skip(self, text: str, position: int, kept: list[str], is_last: bool) -> int:
-        """Go to the end of a comment, an instruction or a CDATA section, whose text is kept."""
+        """Skip a comment or an instruction, or go through a CDATA section and add its text to `kept`."""
         closing = _CLOSING[self._opener]
         end = text.find(closing, position)
         inside = text[position : end if end >= 0 else None]
-        if end < 0 and not is_last:  # the piece may end within the end mark
+        if end < 0 and not is_last:  # the piece may end in the middle of the closing mark
             half = len(closing) - 1
             inside, self._carry = inside[:-half], inside[-half:] + self._carry
         if self._opener == "<![CDATA[":
@@ -113,7 +113,7 @@ class Mender:
         return end + len(closing)
 
     def _skip_declaration(self, text: str, position: int) -> int:
-        """Go on within a document type, to the next bracket or to its end."""
+        """Skip a part of a document type, up to the next bracket or to its end."""
         match = _IN_DECLARATION.search(text, position)
         inside = text[position : match.start() if match else None]
         self.declared.update(_DECLARED_ENTITY.findall(inside))
@@ -128,9 +128,9 @@ class Mender:
         return match.end()
 
     def _mend(self, text: str) -> str:
-        """Mend tags and texts between comments and the like."""
+        """Mend the tags and texts of a part without comments, instructions and CDATA."""
         if _NO_XML.search(text):
-            text = _NO_XML.sub("\x7f", text)  # a character that no URL may have
+            text = _NO_XML.sub("\x7f", text)  # no URL may have this character
         if "&" in text:
             text, n = _REFERENCE.subn(_reference, text)
             self._steps -= n
@@ -151,7 +151,7 @@ class Mender:
 
 
 def _cut(text: str, max_run: int) -> tuple[str, str]:
-    """Split a piece so that no tag, opening or reference is cut, unless a tag has more than `max_run` characters."""
+    """Split a piece so that no tag or reference is cut, unless a tag has more than `max_run` characters."""
     last = max(text.rfind("<", -max_run), text.rfind("&", -64))
     if last >= 0 and not any(end in text[last + 1 :] for end in ">;"):
         return text[:last], text[last:]
@@ -159,7 +159,7 @@ def _cut(text: str, max_run: int) -> tuple[str, str]:
 
 
 def _whole_tag(match: re.Match[str]) -> str:
-    """Write a broken tag anew, with those of its attributes that can be read."""
+    """Write a broken tag anew, with all attributes that can be read."""
     attributes = {name: one or other or bare for name, one, other, bare in _ATTRIBUTE.findall(match[2])}
     written = "".join(f' {name}="{value.rstrip("/").replace(chr(34), "&quot;")}"' for name, value in attributes.items())
     return f"<{match[1]}{'' if match[1][0] == '/' else written}{'/' if match[2].endswith('/') else ''}>"

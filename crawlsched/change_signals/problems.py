@@ -57,8 +57,8 @@ class Problem:
     """
 
     kind: str  # one of `PROBLEM_KINDS`
-    count: int  # how often it was met
-    example: str  # the first place where it was met, at most 200 characters; may be empty
+    count: int  # how often it occurred
+    example: str  # the text where it occurred first, at most 200 characters; may be empty
 
     def __str__(self) -> str:
         times = "once" if self.count == 1 else f"{self.count} times"
@@ -83,10 +83,10 @@ class ProblemCounter:
         self._examples: dict[str, str] = {}
 
     def add(self, kind: str, example: str = "", count: int = 1) -> None:
-        """Count a problem of a kind; the first example is kept."""
+        """Count a problem of a kind; the first example is stored."""
         self._counts[kind] = self._counts.get(kind, 0) + count
         self._examples.setdefault(kind, example[:MAX_EXAMPLE])
 
     def problems(self) -> list[Problem]:
-        """All problems, in the order in which they were first met."""
+        """Return all problems, in the order of their first occurrences."""
         return [Problem(kind, count, self._examples[kind]) for kind, count in self._counts.items()]

@@ -1,4 +1,4 @@
-"""The sitemaps that a robots.txt names, as protego reads them."""
+"""The sitemaps that a robots.txt names; protego reads its lines."""
 
 import re
 from collections.abc import Iterable
@@ -16,11 +16,11 @@ from crawlsched.change_signals.sitemap import SitemapDocument
 
 __all__ = ["absolute_sitemaps", "read_robots", "robots_sitemaps"]
 
-_MAX_BYTES = 512_000  # RFC 9309, section 2.5: at least 500 KiB have to be read
+_MAX_BYTES = 512_000  # RFC 9309, section 2.5, demands that at least 500 KiB are read
 _LIMITS = Limits()
-# Characters that people write around a URL, or behind it.
+# Characters that people write around or after a URL.
 _AROUND = "<>\"'`,; \t\xa0" + INVISIBLE
-# "site.example/map.xml" and "http//site.example/" begin with a host, and have no scheme.
+# The beginning of a URL without a valid scheme, such as "site.example/map.xml" or "http//site.example/".
 _HOST = re.compile(r"https?|(?:[\w-]+\.)+[a-z][a-z-]+(?::\d+)?", re.IGNORECASE)
 _FILE = re.compile(r"\.(?:xml|txt|gz|rss|atom|json|php|aspx?)(?:\?\S*)?$", re.IGNORECASE)
 _LINE_ENDS = re.compile(r"[\r\n]+")
@@ -28,15 +28,15 @@ _SITEMAP_KEY = re.compile(r"site-?map", re.IGNORECASE)
 
 
 def read_robots(body: bytes, robots_url: str) -> SitemapDocument:
-    r"""Read the sitemaps that a robots.txt names, as the children of a document: each URL once, in the file's order.
+    r"""Return the sitemaps that a robots.txt names, as `children` of a document: each URL once, in the file's order.
 
-    Any bytes will do as `body`; the first 512,000 are read. Further bytes, and lines without a URL, are problems.
+    No `body` raises an error. Its first 512,000 bytes are read. Further bytes, and lines without a URL, are problems.
 
     Notes
     -----
-    protego reads the lines: capitals, missing colons and ``Sitemaps:`` do not matter, as in the parser that the
-    largest search engine has published [2]_. Characters around a URL (angle brackets, quotes, a trailing comma, a
-    no-break space) are removed.
+    protego reads the lines. Like the parser that the largest search engine has published [2]_, it accepts capitals,
+    missing colons and ``Sitemaps:``. Characters around a URL (angle brackets, quotes, a comma, a no-break space) are
+    removed.
 
     References
     ----------
@@ -49,10 +49,10 @@ def read_robots(body: bytes, robots_url: str) -> SitemapDocument:
     ['https://example.com/map.xml']
     """
     problems = ProblemCounter()
-    # Undecodable bytes of a comment do not matter; those of a URL are reported below.
+    # Undecodable bytes in a comment do not matter. Undecodable bytes in a URL are reported below.
     text = "".join(characters(iter([body[:_MAX_BYTES]]), ProblemCounter())).replace("\x00", "")
     if len(body) > _MAX_BYTES:
-        # A line that was cut would have another URL.
+        # The last line is left out: it was cut, and its URL would be another one.
         text = text[: max(text.rfind("\n"), text.rfind("\r")) + 1]
         problems.add("too-large", f"more than {_MAX_BYTES} bytes")
     # protego gets only lines that can name a sitemap, so that any number of rules costs nothing.
@@ -62,7 +62,7 @@ def read_robots(body: bytes, robots_url: str) -> SitemapDocument:
 
 
 def robots_sitemaps(body: bytes, robots_url: str) -> list[str]:
-    r"""Absolute URLs of the sitemaps that a robots.txt names; see `read_robots`.
+    r"""Return the absolute URLs of the sitemaps that a robots.txt names; see `read_robots`.
 
     >>> robots_sitemaps(b"User-agent: *\nSITEMAP: /map.xml # all pages", "https://example.com/robots.txt")
     ['https://example.com/map.xml']
@@ -71,7 +71,7 @@ def robots_sitemaps(body: bytes, robots_url: str) -> list[str]:
 
 
 def absolute_sitemaps(references: Iterable[str], robots_url: str) -> SitemapDocument:
-    """Do what `read_robots` does with the values of ``Sitemap:`` lines that another parser has read.
+    """Do the same as `read_robots` with the values of ``Sitemap:`` lines from another parser.
 
     >>> absolute_sitemaps(["/map.xml", "http://example.com:99999/map.xml"], "https://example.com/robots.txt").children.url
     ['https://example.com/map.xml']
@@ -80,7 +80,7 @@ def absolute_sitemaps(references: Iterable[str], robots_url: str) -> SitemapDocu
 
 
 def _parted(value: str) -> list[str]:
-    """Return the references of a line: several if each is a URL or a path, or the only one among words."""
+    """Return a line's references: all words if each is a URL or a path, or the URLs among other words, or the line."""
     # A "#" starts a comment in robots.txt, and a fragment means nothing to a crawler.
     words = [word.strip(_AROUND) for word in value.partition("#")[0].split()]
     words = [word for word in words if word]
@@ -112,10 +112,10 @@ def _document(references: Iterable[str], robots_url: str, problems: ProblemCount
 
 
 def _joined(reference: str, robots_url: str) -> str:
-    """Return the URL of a reference, as browsers resolve it; a host without a scheme must be this host."""
+    """Return the URL of a reference, as browsers resolve it. A host without a scheme must be the host of robots.txt."""
     first, slash, _ = reference.partition("/")
     if " " in reference and not (reference.lower().startswith(("/", "http")) or _FILE.search(reference)):
-        return ""  # words
+        return ""  # a text that is no URL
     try:
         parts = urlsplit(robots_url)
         is_own = first.lower().removeprefix("www.") == parts.netloc.lower().removeprefix("www.")

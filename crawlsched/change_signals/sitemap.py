@@ -28,9 +28,9 @@ _DOCUMENT = re.compile(r"<\?xml\s|<(?:[\w.-]+:)?(?:urlset|sitemapindex|rss|rdf|f
 class SitemapDocument:
     """The contents of a sitemap or a feed, and all its problems."""
 
-    url: str  # its address
-    kind: str  # its kind, such as "urlset"
-    entries: SitemapEntries = field(default_factory=SitemapEntries)  # its pages
+    url: str  # the address of the document
+    kind: str  # such as "urlset"
+    entries: SitemapEntries = field(default_factory=SitemapEntries)  # the pages
     children: SitemapEntries = field(default_factory=SitemapEntries)  # the sitemaps that an index lists
     # All problems by kind, with the first example of each.
     problems: list[Problem] = field(default_factory=list)
@@ -47,22 +47,22 @@ def read_sitemap(
 ) -> SitemapDocument:
     """Read a sitemap, a sitemap index, a list of URLs, or a feed (RSS, Atom, JSON Feed), plain or in gzip.
 
-    It returns everything that could be read, with all problems; no bytes raise an error.
+    It returns everything that can be read, and all problems. It raises no error for any bytes.
 
     Parameters
     ----------
     hosts : collection of str
-        Hosts whose URLs are accepted beside that of `url`: their robots.txt may name this sitemap.
+        Further hosts, besides that of `url`, whose URLs are accepted, since their robots.txt names this sitemap.
     ancestors : sequence of str
-        URLs of the index files through which this document was found; a child among them is a loop.
+        URLs of the index files through which this document was found. A child with one of these URLs is a loop.
 
     Notes
     -----
-    Time and memory are linear in the limits. After each piece of about a millisecond's work the function releases the
-    interpreter lock, so that another thread (the crawl) goes on while a large sitemap is read.
+    Time and memory are linear in the limits. The function releases the interpreter lock after each millisecond or so,
+    so that another thread (the crawl) can work while a large sitemap is read.
 
-    Whatever is dropped or repaired is reported. URLs are never changed silently: an ampersand that is not
-    escaped is taken as it stands; a reference to an entity which the document declares drops its entry.
+    Everything that is dropped or repaired is reported. URLs are never changed silently. An ampersand that is not
+    escaped is part of the URL. An entry with a reference to an entity that the document declares is dropped.
 
     References
     ----------
@@ -101,12 +101,12 @@ def read_sitemap(
 
 
 def _start(text: Iterator[str], max_text: int, problems: ProblemCounter) -> tuple[str, Iterable[str]]:
-    """Find the start of the document; return its first characters, and all of the text from there."""
+    """Find the start of the document; return its first characters, and the whole text from the start on."""
     for piece in text:
         piece = piece.lstrip("\ufeff\x00 \t\r\n")
         if not piece:
             continue
-        # Output of a program before the document, such as warnings, is skipped.
+        # Warnings and other output of a program before the document are skipped.
         document = _DOCUMENT.search(piece[:max_text])
         if document and document.start() and not piece.startswith(("<!", "<?", "http", "{")):
             before = piece[: document.start()]
@@ -118,10 +118,10 @@ def _start(text: Iterator[str], max_text: int, problems: ProblemCounter) -> tupl
 
 
 def _read_json(text: Iterable[str], collected: Collected, most: int, problems: ProblemCounter) -> str:
-    """Read a JSON Feed (version 1.1) into `collected`; return "json", or "unknown" if the text is none.
+    """Read a JSON Feed (version 1.1) into `collected`; return "json", or "unknown" if the text is no such feed.
 
-    An item's page is its ``url``, otherwise an ``id`` that is a URL; its date is that of the last modification,
-    otherwise of the publication.
+    The page of an item is its ``url``, or else its ``id`` if this is a URL. The date of an item is that of its last
+    modification, or else that of its publication.
     """
     whole = ""
     for piece in text:
@@ -159,12 +159,12 @@ def _texts(item: dict[str, Any], *names: str) -> list[str]:
 
 _BEHIND = ",;\"'<>"
 _SCHEMES = ("http://", "https://")
-# The first line of a table whose first column has the URLs.
+# The first line of a table that has the URLs in its first column.
 _HEADER = re.compile(r"""\W*(?:url|loc|location|link|page|address)s?["']?\s*([,;|\t])""", re.IGNORECASE)
 
 
 def _read_lines(text: Iterable[str], collected: Collected, limits: Limits, problems: ProblemCounter) -> str:
-    r"""Read a list of URLs into `collected`; return "text", or "unknown" if no line is one.
+    r"""Read a list of URLs into `collected`; return "text", or "unknown" if no line is a URL.
 
     Lines without a full URL (prose, comments, hosts without a scheme) are left out and counted.
     """
@@ -199,13 +199,13 @@ def _read_lines(text: Iterable[str], collected: Collected, limits: Limits, probl
 
 
 def _is_url(text: str) -> bool:
-    """Whether a text begins as a URL does, and has a clear end."""
+    """Whether a text begins like a URL, and shows where the URL ends."""
     has_columns = " " in text and any(character in text for character in ",;|")
     return text[:8].lower().startswith(_SCHEMES) and not has_columns
 
 
 def _lines(text: Iterable[str], max_text: int) -> Iterable[str]:
-    """Yield the lines of a text; a line that is too long is cut just beyond the limit."""
+    """Yield the lines of a text. A line above the limit is cut, but stays too long."""
     rest = ""
     for piece in chain(text, ("\n",)):
         *lines, rest = (rest + piece).replace("\r", "\n").split("\n")

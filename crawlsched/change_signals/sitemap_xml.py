@@ -1,4 +1,4 @@
-"""Sitemaps, sitemap indexes, RSS and Atom, read by lxml entry by entry, without a tree of the document."""
+"""Sitemaps, sitemap indexes, RSS and Atom: lxml reads them entry by entry, and keeps no tree of the document."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from crawlsched.change_signals.problems import ProblemCounter
 
 __all__ = ["read_xml"]
 
-# Stands for the namespace of a prefix that the document uses and does not declare.
+# The namespace of a prefix that the document uses but does not declare.
 _UNDECLARED = "prefix:"
 
 KIND_OF_ROOT = {
@@ -41,7 +41,7 @@ _ATOM = {
     "issued": "published",
     "created": "published",
 }
-# Elements directly below an item, in its own namespace, with the fact that each states.
+# Elements directly below an item, in the item's namespace, with the fact that each element states.
 _OWN = {
     "urlset": _SITEMAP,
     "index": _SITEMAP,
@@ -49,7 +49,7 @@ _OWN = {
     "atom": _ATOM,
 }
 _DCTERMS = {"modified": "modified", "issued": "published", "created": "published"}
-# The same in other namespaces, in feeds.
+# Elements of feeds in other namespaces, with the fact that each element states.
 _FOREIGN = {
     "http://www.w3.org/2005/atom": _ATOM,
     "http://purl.org/atom/ns#": _ATOM,
@@ -75,7 +75,7 @@ _RELATIONS = "http://www.iana.org/assignments/relation/"
 
 @lru_cache(maxsize=1024)
 def parted(tag: str) -> tuple[str, str]:
-    """Return the namespace and the name of a tag as lxml writes it; the name in small letters.
+    """Return the namespace and the name of a tag from lxml, both in small letters.
 
     >>> parted("{http://www.w3.org/2005/Atom}Entry"), parted("pubDate")
     (('http://www.w3.org/2005/atom', 'entry'), ('', 'pubdate'))
@@ -87,7 +87,7 @@ def parted(tag: str) -> tuple[str, str]:
 
 @lru_cache(maxsize=1024)
 def fact_of(kind: str, item: str, tag: str, *, is_direct: bool) -> str:
-    """Return the name of the fact that an element within an item states of its page, or "" for none.
+    """Return the name of the fact that an element within an item states about the page; "" if it states no fact.
 
     >>> fact_of("urlset", "url", "loc", is_direct=True), fact_of("urlset", "url", "{image}loc", is_direct=True)
     ('url', '')
@@ -114,22 +114,22 @@ def is_page_link(relation: str | None) -> bool:
 
 
 _HTML = ("html", "head", "body", "div", "script")
-# The document is put into elements of our own. So text after its first element is read, too, and ends of elements that
-# never began close ours.
+# The document is wrapped in elements of this name. So text after the document's first element is also read, and the end
+# of an element that never began only closes a wrapper.
 _AROUND = "crawlsched"
 _LEVELS = 500
-# The parser gets this many characters at a time: it holds the interpreter's lock, for 10 ms with 2,000 elements.
+# The parser gets this many characters at a time. Meanwhile it holds the interpreter lock, for 2,000 elements 10 ms.
 _AT_ONCE = 4096
 _AMPERSAND = re.compile(rf"{RAW_AMPERSAND}([A-Za-z_][A-Za-z0-9._-]{{0,63}};)?")
 
 
 def read_xml(characters: Iterable[str], collected: Collected, limits: Limits, problems: ProblemCounter) -> str:
-    """Read an XML document into `collected`; return its kind, "unknown" if it is no sitemap and no feed."""
+    """Read an XML document into `collected`; return its kind, or "unknown" if it is neither a sitemap nor a feed."""
     from lxml import etree
 
     mender = Mender(problems, 2 * limits.max_text + 1024, limits.max_elements)
     items = _Items(collected, limits, mender.declared, problems)
-    # Nothing is resolved or fetched: the mender lets no document type through.
+    # Nothing is resolved or fetched, since the mender removes document types.
     parser = etree.XMLPullParser(
         ("start", "end"), base_url=collected.url, encoding="utf-8", recover=True, huge_tree=True, no_network=True
     )
@@ -151,10 +151,10 @@ def read_xml(characters: Iterable[str], collected: Collected, limits: Limits, pr
 
 
 class _Items:
-    """Collect the items of a document, each when it has ended, and free their elements.
+    """Collect each item of a document when the item has ended, and free its elements.
 
-    An item (`url`, `sitemap`, `item`, `entry`) is open until it ends or the next one starts; its facts stand directly
-    below.
+    An item (`url`, `sitemap`, `item`, `entry`) is open until it ends or the next item starts. The elements with its
+    facts are directly below it.
     """
 
     def __init__(self, collected: Collected, limits: Limits, declared: set[str], problems: ProblemCounter) -> None:
@@ -166,17 +166,17 @@ class _Items:
         self._problems = problems
         self._n_left = limits.max_elements
         self._root = ""
-        self._depth = -_LEVELS  # so that the document's own elements begin at 1
+        self._depth = -_LEVELS  # the document's own elements begin at depth 1
         self._lost = 0  # levels that are open only because the document does not close them
         self.has_base = False
         self._item: Any = None
         self._is_dropped = False
-        self._is_unclosed = False  # an element below the item is open: deeper ones count as its own, too
+        self._is_unclosed = False  # whether an element was not closed; then elements below it count, too
 
     def start(self, element: Any) -> None:
-        """An element starts: it has its attributes, but no content yet."""
+        """Take the start of an element, which has its attributes, but no content yet."""
         self._depth += 1
-        if self._depth <= 0:  # one of ours around the document
+        if self._depth <= 0:  # a wrapper around the document
             return
         self._n_left -= 1
         if self._n_left < 0:
@@ -197,8 +197,8 @@ class _Items:
             self._stop("too-deep", f"<{parted(element.tag)[1]}>")
 
     def end(self, element: Any) -> None:
-        """An element ends; it is complete."""
-        if self._depth <= 0:  # a surplus end closes one of ours
+        """Take the end of an element, which is complete now."""
+        if self._depth <= 0:  # an end without a beginning closes a wrapper
             return
         self._depth -= 1
         if element is self._item:
@@ -207,7 +207,7 @@ class _Items:
             element.clear()
             while element.getprevious() is not None:
                 del element.getparent()[0]
-        else:  # an item may have millions of useless elements
+        else:  # freed at once, since an item may have millions of useless elements
             if (before := element.getprevious()) is not None and self._says_nothing(before):
                 element.getparent().remove(before)
             if len(element) == 1 and not self._fact(element) and self._says_nothing(element[0]):
@@ -222,7 +222,7 @@ class _Items:
         return not len(element) and not self._fact(element)
 
     def finish(self, tail: str) -> None:
-        """Note that the document has ended."""
+        """Take the end of the document."""
         if self._item is None and self._depth <= 0:
             return
         if re.search(rf"</(?:[^\s<>:]+:)?{re.escape(self._root)}\s*>\s*\Z", tail, re.IGNORECASE):
@@ -237,7 +237,7 @@ class _Items:
         self.is_enough = True
 
     def _first(self, name: tuple[str, str]) -> bool:
-        """Take the first element, which decides the kind of the document."""
+        """Decide the kind of the document by its first element."""
         local = name[1]
         if local in _HTML:
             self._problems.add("html", f"<{local}>")
@@ -247,12 +247,12 @@ class _Items:
             self.kind = "index" if local == "sitemap" else "urlset"
             self._problems.add("no-root", f"<{local}>")
         else:
-            is_other = local == "entry" and "atom" not in name[0]  # documents of other kinds have entries, too
+            is_other = local == "entry" and "atom" not in name[0]  # other kinds of documents also have entries
             self.kind = "unknown" if is_other else KIND_OF_ROOT.get(local, "unknown")
         return self.kind != "unknown"
 
     def _is_quoted(self, element: Any) -> bool:
-        """Whether the content of an entry quotes this one."""
+        """Whether an element is part of the content of an open entry."""
         if self.kind != "atom":
             return False
         while element is not None and element.getparent() is not self._item:
@@ -265,7 +265,7 @@ class _Items:
         item, self._item = self._item, None
         self._is_dropped = self._is_unclosed = False
         said: dict[str, list[str]] = {}
-        if self.kind == "rss":  # RSS 1.0 and CDF name the page in the item itself
+        if self.kind == "rss":  # RSS 1.0 and CDF name the page in an attribute of the item
             for attribute, value in item.attrib.items():
                 fact = {"about": "about", "href": "about", "lastmod": "modified"}.get(parted(attribute)[1])
                 if fact:
@@ -288,10 +288,10 @@ class _Items:
         self.is_enough = not self._collected.page(places, dates, is_child=parted(item.tag)[1] == "sitemap")
 
     def _facts(self, item: Any, above: Any, *, is_direct: bool) -> Iterator[tuple[str, str]]:
-        """Yield the facts that the elements below one state, with their texts."""
+        """Yield the facts that are stated by the elements below `above`, with their texts."""
         dated: dict[str, str] = {}
         for element in above:
-            if element.tag == item.tag:  # the next item stands within this one if this one is not closed
+            if element.tag == item.tag:  # if an item is not closed, the next item is within it
                 continue
             if fact := fact_of(self.kind, item.tag, element.tag, is_direct=is_direct):
                 text = element.text or ""
@@ -309,7 +309,7 @@ class _Items:
                 yield from self._facts(item, element, is_direct=self._is_unclosed)
 
     def _said(self, fact: str, text: str, element: Any) -> tuple[str, str]:
-        """Return the text of an element and the fact that it states; the text is empty if it states none."""
+        """Return the fact that an element states, and its text, which is empty if the element states no fact."""
         if len(text) > self._limits.max_text:
             self._problems.add("text-too-long", text)
             self._is_dropped = True
@@ -324,7 +324,7 @@ class _Items:
             return fact, ""
         text = self._plain(text).strip()
         if text and fact in ("url", "other type") and self.kind in ("rss", "atom"):
-            # A link within CDATA is mostly escaped as HTML.
+            # In most feeds, links within CDATA are escaped as HTML.
             text = self._joined(element, text.replace("&amp;", "&"))
         return fact, text
 
@@ -335,7 +335,7 @@ class _Items:
             return reference
 
     def _plain(self, text: str) -> str:
-        """Restore ampersands that were no references of XML, and report them."""
+        """Restore ampersands that began no reference of XML, and report them."""
         if RAW_AMPERSAND not in text:
             return text
         kinds: set[str] = set()

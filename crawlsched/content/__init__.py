@@ -1,4 +1,4 @@
-"""Content: reading a response, and the verdict on it, from values alone.
+"""Content: reading a response and judging it, as functions of plain values.
 
-Begin reading with `reading`, then `verdict`; `crawl.responses` carries verdicts out.
+Begin reading with `reading`, then `verdict`; `crawl.responses` carries out the verdicts.
 """

@@ -1,4 +1,4 @@
-"""Kept texts: the texts of pages at their last two changes, so that their differences can be shown."""
+"""Stored texts of pages at their last two changes, so that the differences can be shown."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from difflib import unified_diff
 
 __all__ = ["differences", "packed", "unpacked"]
 
-# A text that is one long line is compared sentence by sentence.
+# Texts are compared sentence by sentence, since some of them are one long line.
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n")
 
 
 def packed(text: str, max_bytes: int) -> bytes:
-    """Compress a text to at most `max_bytes` bytes; a longer one loses its end.
+    """Compress a text to at most `max_bytes` bytes; if it is too long, its end is cut off.
 
     Examples
     --------
@@ -26,7 +26,7 @@ def packed(text: str, max_bytes: int) -> bytes:
     data = text.encode("utf-8", "replace")
     compressed = zlib.compress(data)
     while len(compressed) > max_bytes:
-        # The shorter text is compressed a little worse than the whole.
+        # A shorter text is compressed a little less well than the whole text.
         data = data[: int(0.9 * len(data) * max_bytes / len(compressed))]
         compressed = zlib.compress(data) if data else b""
     return compressed
@@ -38,7 +38,7 @@ def unpacked(data: bytes) -> str:
 
 
 def differences(before: bytes, after: bytes, context: int = 1) -> list[str]:
-    """Return what differs between two packed texts: lines with "-", "+" or " ", and "@@" before each place.
+    """Return the lines that differ between two packed texts, with "-", "+" or " " in front, and "@@" before each place.
 
     >>> differences(packed("Tea. Now 3 euros.", 99), packed("Tea. Now 4 euros.", 99), context=0)
     ['@@ -2 +2 @@', '-Now 3 euros.', '+Now 4 euros.']

@@ -1,4 +1,4 @@
-"""Reading a response: from its bytes to the content that counts; runs in a thread where the body is large."""
+"""Reading a response: from its bytes to the content that counts. A large body is read in a thread."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from crawlsched.content.kept_texts import packed
 
 __all__ = ["MOST_TEXT_BYTES", "Body", "Content", "compare", "is_current", "is_quick", "read_content"]
 
-#: At most this much of a page's text, unpacked, is read to see whether it has changed. Other content is compared whole.
+#: At most this many bytes of a page's unpacked body are read, to find changes in its text. Other bodies are read whole.
 MOST_TEXT_BYTES = 4_000_000
-# Larger bodies are read in a thread, so that the slot clock is not held up: a body of this size takes 12 ms if it is
-# all tags. For smaller bodies the hand-over to a thread costs as much as the work.
+# Larger bodies are read in a thread, so that they do not delay slots. A body of this size takes 12 ms if it consists of
+# tags. For smaller bodies, the use of a thread costs as much as the work.
 _QUICK_BELOW = 10_240
 
 
@@ -27,23 +27,23 @@ _QUICK_BELOW = 10_240
 class Content:
     """The content of a body: the part that counts."""
 
-    url: str  # by which it was read
+    url: str
     fingerprint: Fingerprint
-    # The text that counts, a line for each block; None where bytes count, or the content is the same as before.
+    # The text that counts, with a line for each block; None if bytes count, or if the content is the same as before.
     text: str | None = None
-    seen: PageBlocks | None = None  # its blocks, as the detector takes them; None where the recipe has none
-    is_html: bool = False  # whether it is a page for people
-    packed_text: bytes | None = None  # the text, compressed, where it is to be kept
-    address: str = ""  # the address by which texts may name the page
+    seen: PageBlocks | None = None  # the blocks for the detector; None if the recipe has no blocks
+    is_html: bool = False
+    packed_text: bytes | None = None  # the compressed text, if it is to be stored
+    address: str = ""  # the page's address, which its text may contain
 
     @cached_property
     def text_sketch(self) -> bytes:
-        """A sketch of the text, from which the size of a change can be estimated; empty where there is no text."""
+        """A sketch of the text, from which the size of a change can be estimated; empty if there is no text."""
         return sketch(self.text[:MOST_KEPT]) if self.text is not None else b""
 
     @cached_property
     def likeness(self) -> bytes:
-        """A digest that pages share if they differ only in numbers and in their names; see `fingerprint.likeness`."""
+        """A digest of the text without numbers and without the page's name; see `fingerprint.likeness`."""
         alike = likeness(self.text, self.address) if self.is_html and self.text else None
         return alike or self.fingerprint.digest[:8]
 
@@ -51,9 +51,10 @@ class Content:
 def read_content(
     body: Body, recipe: Recipe, *, before: bytes | None = None, text_bytes: int = 0, address: str | None = None
 ) -> Content:
-    r"""Read a response; content with the digest `before` gets no text and no sketch.
+    r"""Read a response. If the content has the digest `before`, the result has no text and no sketch.
 
-    `text_bytes` bounds the compressed text (0: none), and `address` names the page where its URL does not.
+    `text_bytes` limits the size of the compressed text (0: no text). `address` is the page's address if this is not its
+    URL.
 
     Examples
     --------
@@ -70,14 +71,14 @@ def read_content(
     if isinstance(counts, str) and content.fingerprint.digest != before:
         content.text = counts if blocks is None else blocks.text
         content.packed_text = packed(content.text, text_bytes) if text_bytes else None
-        _ = content.text_sketch, content.seen and content.seen.trace  # made here, which may be in a thread
+        _ = content.text_sketch, content.seen and content.seen.trace  # computed now, since this may be a thread
     return content
 
 
 def compare(content: Content, given: bytes, first: Content | None) -> Content:
-    """Find how content differs from what its reader got (a packed trace) and from the `first` of two fetches.
+    """Compare content to the trace that its reader got, and to the `first` of two fetches; return the content.
 
-    The verdict asks for these differences again, and then has them at once.
+    The differences are cached, so that the verdict, which needs them later, takes no time.
 
     >>> one, two = (read_content(Body(text, "text/html", None, "http://a/"), Recipe()) for text in (b"Tea", b"Milk"))
     >>> compare(two, one.seen.trace.packed(), None) is two
@@ -90,10 +91,10 @@ def compare(content: Content, given: bytes, first: Content | None) -> Content:
 
 
 def is_quick(body: Body, recipe: Recipe) -> bool:
-    """Whether a body is read within a few milliseconds, so that no thread is needed; gzip may hold much more."""
+    """Whether a body is read within a few milliseconds, so that it needs no thread; gzip may unpack to much more."""
     return len(body.body) < _QUICK_BELOW and not body.body.startswith(GZIP) and recipe.is_linear
 
 
 def is_current(recipe_id: str | None, recipe: Recipe) -> bool:
-    """Whether a fingerprint with this id can be compared to one that is made now."""
+    """Whether a fingerprint with this recipe id can be compared to a fingerprint that is made now."""
     return recipe_id is not None and (recipe_id == recipe.id or recipe_id.startswith(f"{recipe.id}/"))

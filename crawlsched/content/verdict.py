@@ -1,4 +1,4 @@
-"""The verdict on a visit, decided from values alone; `crawl.responses` carries it out, top to bottom."""
+"""The verdict on a visit, as a function of plain values; `crawl.responses` carries out what the verdict says."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ __all__ = [
     "judge_status",
 ]
 
-#: How much a page has changed. The first number is the share of its blocks that are new or gone (None where the recipe
-#: has no blocks). The second is the share of all three-word phrases that both texts have. Both are None where nothing
-#: is known.
+#: How much a page has changed. The first number is the share of its blocks that are new or removed (None if the recipe
+#: has no blocks). The second number is the share of all three-word phrases that both texts have in common. Both numbers
+#: are None if the texts cannot be compared.
 Size = tuple[float | None, float | None]
 #: ETag and Last-Modified of a response.
 Validators = tuple[str | None, str | None]
 
-_DIGEST = 8  # bytes of a digest that the history keeps
+_DIGEST = 8  # the length of a digest in the history, in bytes
 _MOST_HISTORY = 8
-# Where a recipe has no blocks, any other content is a change.
+# If a recipe has no blocks, any other content is a change.
 _ANY_OTHER = Finding(True, True, "page", changed_share=None)
 _OUTCOMES = {
     **dict.fromkeys((404, 410), Outcome.GONE),
@@ -45,30 +45,30 @@ _OUTCOMES = {
 
 
 class DeliveryKind(StrEnum):
-    """How a response goes to the spider."""
+    """How a response is given to the spider."""
 
     #: As content that is new, or has changed.
     CHANGED = "changed"
-    #: As content that has not changed, but was asked for.
+    #: As content that has not changed, but was requested.
     UNCHANGED = "unchanged"
-    #: Not at all, since the same is on its way already.
+    #: Not at all, since a delivery of the same content has begun already.
     UNDER_WAY = "under way"
-    #: As plain Scrapy would give it: there was no content to judge.
+    #: As plain Scrapy would do: there was no content to judge.
     AS_SERVED = "as served"
     #: Not at all.
     NONE = "none"
 
 
 class Refetch(StrEnum):
-    """What is fetched before a visit is judged."""
+    """A further fetch that is needed before a visit can be judged."""
 
     PAGE = "page"
-    #: A page that cannot exist: does the host answer with the same content?
+    #: A page that cannot exist, to see whether the host answers with the same content.
     IMPOSSIBLE_PAGE = "impossible page"
 
 
 class Verdict(NamedTuple):
-    """What a visit means.
+    """The result of a visit.
 
     Attributes
     ----------
@@ -78,15 +78,15 @@ class Verdict(NamedTuple):
     """
 
     outcome: Outcome  # how the visit ended
-    changed: bool | None = None  # whether the page changed, for its change rate; None: nothing is learned
-    deliver: DeliveryKind = DeliveryKind.NONE  # how the response goes to the spider
+    changed: bool | None = None  # whether the page changed, for its change rate; None: the visit does not tell
+    deliver: DeliveryKind = DeliveryKind.NONE  # how the response is given to the spider
     reason: str = ""
-    refetch: Refetch | None = None  # what has to be fetched first, while all else waits
-    kind: str = ""  # of what is new to the spider: "first", "page", "template", "data", "returned"; "" where nothing is
-    facts: PageFacts | None = None  # what to keep of the content; None: nothing
+    refetch: Refetch | None = None  # the fetch that is needed before the visit can be judged
+    kind: str = ""  # the kind of news for the spider: "first", "page", "template", "data", "returned"; "" without news
+    facts: PageFacts | None = None  # the facts about the content that are stored; None: nothing is stored
     size: Size = (None, None)  # how much changed
-    ignored: tuple[str, ...] = ()  # what was left out, and why
-    owed: int = 0  # the marks that ask for the delivery
+    ignored: tuple[str, ...] = ()  # the differences that were left out, and why
+    owed: int = 0  # the marks that require the delivery
 
     @property
     def is_delivered(self) -> bool:
@@ -95,39 +95,39 @@ class Verdict(NamedTuple):
 
 
 class Circumstances(NamedTuple):
-    """What a verdict depends on beside the page's content before and now.
+    """The facts, other than the page's old and new content, on which a verdict depends.
 
     Attributes
     ----------
     suspicion : Outcome.WRONG, Refetch or None
-        For a page whose text is nearly all gone. WRONG: the new content is known to be served in the place of pages.
-        A Refetch: what has to be fetched to find out.
+        For a page that has lost nearly all of its text. WRONG: the host is known to serve the new content instead of
+        pages. A Refetch: a fetch that is needed to find out.
     min_change : float
-        A change with a smaller 1 - similarity counts as none. The kept content then stays, so that small changes add up
-        until together they count.
+        A change with a smaller 1 - similarity does not count. The stored content then stays the same, so that small
+        changes add up until together they count.
     """
 
     finding: Finding | None = None  # the detector's finding; None where the recipe has no blocks
-    first: Content | None = None  # what a first fetch gave, if this is the second one of a visit that was put off
-    fetches_differ: bool = False  # whether the two differ by more than noise
+    first: Content | None = None  # the content of the first fetch, if this is the second fetch of a visit
+    fetches_differ: bool = False  # whether the first and the second fetch differ by more than noise
     suspicion: Outcome | Refetch | None = None
-    # Whether a second fetch may be asked for; a host is asked for a page that cannot exist all the same.
+    # Whether a second fetch of the page is allowed; a page that cannot exist may always be requested.
     may_refetch: bool = False
-    confirms_return: bool = True  # whether a second fetch is needed where the page shows former content
-    knows_template: bool = True  # False: a second fetch is needed wherever the page looks changed
+    confirms_return: bool = True  # whether a second fetch is needed if the page shows former content
+    knows_template: bool = True  # False: a second fetch is needed whenever the page looks changed
     min_change: float = 0.0
-    owed: int = 0  # the marks that ask for a delivery whatever the content is
-    withhold: Collection[str] = ()  # the reasons that may hold a delivery back
-    delivers_unchanged: bool = False  # whether the spider gets what did not change, too
-    under_way: Collection[bytes | None] = ()  # the digests of what the page's open deliveries deliver
-    owed_under_way: int = 0  # the marks that asked for those
+    owed: int = 0  # the marks that require a delivery of any content
+    withhold: Collection[str] = ()  # the reasons for which a delivery may be withheld
+    delivers_unchanged: bool = False  # whether the spider also gets unchanged content
+    under_way: Collection[bytes | None] = ()  # the digests of the contents in the page's open deliveries
+    owed_under_way: int = 0  # the marks that required the open deliveries
 
 
 def judge_status(status: int, *, is_known: bool = False, is_believed: bool = False) -> Verdict:
     """Judge a response without content.
 
-    A 304 counts if something was kept of the page's content (`is_known`), and if no known lie taints its validators
-    (`is_believed`).
+    A 304 counts if the page's content was read before (`is_known`), and if the validators in its request are not known
+    to be unreliable (`is_believed`).
 
     Examples
     --------
@@ -140,9 +140,9 @@ def judge_status(status: int, *, is_known: bool = False, is_believed: bool = Fal
 
 
 def judge_cut_short(facts: PageFacts, around: Circumstances, *, is_again: bool) -> Verdict:
-    """Judge a body that was cut short: it is no evidence.
+    """Judge a body that was cut short: it is no evidence of a change.
 
-    The spider gets it once where the page was never delivered, or where a delivery is owed.
+    The spider gets such a body once if the page was never delivered, or if a mark requires a delivery.
     """
     is_first = facts.fingerprint is None and facts.pending_fingerprint is None and not is_again
     if not (is_first or around.owed or around.delivers_unchanged):
@@ -152,7 +152,7 @@ def judge_cut_short(facts: PageFacts, around: Circumstances, *, is_again: bool) 
 
 
 def given_trace(facts: PageFacts, content: Content) -> Trace | None:
-    """Return the trace of what the page's reader was given, if it can be compared with content that is read now."""
+    """Return the trace of the content that the reader got last; None if new content cannot be compared to it."""
     last = facts.pending_fingerprint or facts.fingerprint
     if content.seen is None or last is None or facts.recipe != content.fingerprint.recipe:
         return None
@@ -160,12 +160,12 @@ def given_trace(facts: PageFacts, content: Content) -> Trace | None:
 
 
 def is_new(facts: PageFacts, content: Content) -> bool:
-    """Whether content is new for a page, as far as its history goes."""
+    """Whether a page's history does not contain this content."""
     return _digest(content) not in _history(facts)
 
 
 def judge(facts: PageFacts, content: Content, validators: Validators, around: Circumstances) -> Verdict:
-    """Judge content by comparison with the kept content; `validators` are ETag and Last-Modified."""
+    """Judge content by comparison with the stored facts; `validators` are ETag and Last-Modified."""
     verdict = _of_content(facts, content, validators, around)
     if verdict.outcome in (Outcome.WRONG, Outcome.PROBED):
         return verdict
@@ -195,7 +195,7 @@ def _of_content(facts: PageFacts, content: Content, validators: Validators, arou
         return _told(facts_now, content, None, "first", [])
     if around.suspicion is Outcome.WRONG:
         return Verdict(Outcome.WRONG, reason="wrong_page")
-    if facts.recipe != content.fingerprint.recipe:  # it says nothing about changes; the new fingerprint is kept
+    if facts.recipe != content.fingerprint.recipe:  # no comparison is possible, and the new fingerprint is stored
         if is_owed:
             return _told(facts_now, content, None, "page", [])
         return _withheld(_kept(facts_now, content, []), None, "recipe")
@@ -204,7 +204,7 @@ def _of_content(facts: PageFacts, content: Content, validators: Validators, arou
             return _told(facts_now, content, False, "page", _history(facts))
         reason = finding.reason
         if not reason and first is not None and _digest(first) in _history(facts)[:-1]:
-            reason = "flapping"  # the first fetch got an earlier content, and the second one at once this content again
+            reason = "flapping"  # the first fetch brought earlier content, and the second fetch the last content again
         kept = _kept(facts_now, content, _history(facts)) if reason == "template" else facts_now
         size = _size(facts, content, finding) if reason else (None, None)
         return _withheld(kept, False, reason, finding.ignored, size)
@@ -227,7 +227,7 @@ def _of_content(facts: PageFacts, content: Content, validators: Validators, arou
 
 def _told(facts: PageFacts, content: Content, changed: bool | None, kind: str, history: list[bytes]) -> Verdict:
     kept = _kept(facts, content, history)
-    # Not delivered yet: the fingerprint that counts is written when callback and pipelines have finished.
+    # The content is not delivered yet. `fingerprint` is written when callback and pipelines have finished.
     kept = kept._replace(fingerprint=facts.fingerprint, pending_fingerprint=content.fingerprint.digest)
     outcome = Outcome.CHANGED if changed is not False or kind == "page" else Outcome.UNCHANGED
     return Verdict(outcome, changed, kind=kind, facts=kept)
@@ -241,7 +241,7 @@ def _withheld(
 
 
 def _kept(facts: PageFacts, content: Content, history: list[bytes]) -> PageFacts:
-    """Return facts with the traces of new content."""
+    """Return facts with the digests, sketch and trace of new content."""
     digest = _digest(content)
     digests = [*(known for known in history if known != digest), digest][-_MOST_HISTORY:]
     return facts._replace(

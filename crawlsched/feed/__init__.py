@@ -1,7 +1,7 @@
-"""The change feed: pages that changed, vanished, failed or came back, for command line, HTTP, Atom and webhook.
+"""The change feed: pages that changed, vanished, failed or returned, for the command line, HTTP, Atom and the webhook.
 
-A change enters the feed in the same transaction that writes its page's fingerprint as delivered. So a follower that
-keeps its cursor sees each delivered change at least once, whichever side is killed.
+The transaction that writes the fingerprint of a page as delivered also adds the change to the feed. So a follower that
+stores its cursor gets each delivered change at least once, even if either side is killed.
 """
 
 from crawlsched.feed.feed import Change, Cursor, Feed

@@ -1,4 +1,4 @@
-"""The feed of one collection, over all shards of its database; cursors, and the feed as Atom (RFC 4287)."""
+"""The feed of one collection over all shards of its database, also as Atom (RFC 4287), and the cursors of followers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ALLOWED = (
 
 
 class Cursor:
-    """A position in each shard: the number of the last change that was read there; 0 for a shard that was never read.
+    """The position of a follower in each shard: the number of the last change that it has read, or 0.
 
     >>> cursor = Cursor.read("0:12,3:7")
     >>> cursor[0], cursor[1], str(cursor.after(1, 5))
@@ -41,7 +41,7 @@ class Cursor:
 
     @classmethod
     def read(cls, text: str) -> Cursor:
-        """Read a cursor as `str` writes it."""
+        """Read a cursor from the text that `str` makes of it."""
         if _CURSOR.fullmatch(text) is None:
             raise CrawlschedError(f"{_ALLOWED}, got {text!r}.")
         pairs = [part.split(":") for part in text.split(",")]
@@ -54,12 +54,12 @@ class Cursor:
         return ",".join(f"{shard}:{position}" for shard, position in sorted(self.positions.items())) or "0:0"
 
     def after(self, shard: int, position: int) -> Cursor:
-        """Return the cursor of a follower that has read up to this position, too."""
+        """Return the cursor of a follower that has also read up to this position."""
         return Cursor({**self.positions, shard: position})
 
 
 def read_since(text: str, now: float) -> Cursor | float:
-    """Read the place in the feed at which to begin: a cursor, a time, or a duration before now; times in POSIX seconds.
+    """Read where in the feed to begin: return a cursor, or the POSIX seconds of a time or of a duration before now.
 
     >>> read_since("2h", now=10_000.0), read_since("1970-01-01T01:00Z", now=0.0), str(read_since("0:7", now=0.0))
     (2800.0, 3600.0, '0:7')
@@ -67,7 +67,7 @@ def read_since(text: str, now: float) -> Cursor | float:
     text = text.strip()
     if _CURSOR.fullmatch(text):
         return Cursor.read(text)
-    # A duration has a unit: a bare number could also be a year or a POSIX time.
+    # A duration must have a unit, since a number alone could also be a year or a POSIX time.
     if re.fullmatch(r"[0-9.]+\s*(s|m|min|h|d)", text):
         try:
             return now - read_seconds(text)
@@ -89,37 +89,37 @@ _SAID = {
     "recovered": "The page has recovered",
 }
 
-# The most lines of a change's difference that are shown.
+# At most this many lines of a difference are shown.
 _LONGEST_DIFF = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A change that was delivered, or a report that a page has vanished, fails, or is back.
+    """A change that was delivered, or a report that a page has vanished, fails, or has returned.
 
     Attributes
     ----------
     time, found_at : float
-        POSIX seconds. `time` is when callback and pipelines had finished with it, and `found_at` when the visit found
-        it (the same if nothing is delivered). None: the visit is no longer kept.
+        POSIX seconds. At `time` callback and pipelines had finished with the change. At `found_at` the visit found it;
+        both are the same if nothing is delivered. `found_at` is None if the visit is no longer stored.
     """
 
-    cursor: str  # the position behind this change
+    cursor: str  # the position after this change
     shard: int
     id: int
     page: int
     url: str
-    # ``new`` is the page's first copy. A page is back after it was gone or had moved, and recovers after it failed.
+    # "new" means the page's first copy. "back" comes after "gone" or "moved", and "recovered" after "failing".
     kind: str
     time: float
     found_at: float | None
     status: int | None  # of that visit's response
-    # The share of the page's blocks that changed, and the similarity of its text to the one before, 0 to 1.
+    # The share of the page's blocks that changed, and the similarity of its new text to the old text, both 0 to 1.
     changed_share: float | None
     similarity: float | None
     since: float | None = None  # when the first of several visits in a row failed; None for a delivery
     target: str | None = None  # the URL to which the page has moved
-    # Removed and new lines, if the texts of this very change are kept and were asked for.
+    # Removed and new lines, if they were requested and the texts of exactly this change are stored.
     diff: list[str] | None = None
 
     @property
@@ -149,7 +149,7 @@ class Change:
 
 
 class Feed:
-    """The changes of each shard in their order; with `own_shard` those of the store's shard alone."""
+    """The changes of each shard in their order, or with `own_shard` those of the store's shard alone."""
 
     def __init__(self, store: Store, *, own_shard: bool = False) -> None:
         self._store = store
@@ -167,25 +167,26 @@ class Feed:
             return Cursor({key[0]: changes.kept(connection, key)[1] for key in self._keys})
 
     def start(self) -> Cursor:
-        """Return the cursor before the first change that is kept."""
+        """Return the cursor before the first change that is still stored."""
         with self._store.database.reading() as connection:
             return Cursor({key[0]: changes.kept(connection, key)[0] for key in self._keys})
 
     def at(self, time: float) -> Cursor:
-        """Return the cursor before the first kept change since a time (POSIX seconds)."""
+        """Return the cursor before the first stored change since a time (POSIX seconds)."""
         with self._store.database.reading() as connection:
             return Cursor({key[0]: changes.before_time(connection, key, time) for key in self._keys})
 
     def after(self, cursor: Cursor, limit: int, *, diff: bool = False) -> list[Change]:
-        """Return at most `limit` next changes; an error if some were deleted or the cursor is of another database."""
+        """Return at most `limit` next changes; raise if some were deleted or the cursor is from another database."""
         with self._store.database.explained("read"), self._store.database.reading() as connection:
             found = []
             for key in self._keys:
                 self._require_kept(cursor, key[0], *changes.kept(connection, key))
                 rows = changes.after(connection, key, cursor[key[0]], limit)
-                # If changes are deleted between two calls, since they are too old, the next call reports that.
+                # If old changes are deleted after this check, the next call reports it.
                 found.append([(row.time, key, row) for row in rows])
-            # Each list keeps its order, whatever its times are: a cursor is a position, so no change may be skipped.
+            # The changes of a shard stay in their order, even if their times are not in order. A cursor is a position,
+            # and must not skip a change.
             given = []
             for _, key, row in islice(heapq.merge(*found, key=lambda one: one[0]), limit):
                 cursor = cursor.after(key[0], row.id)
@@ -193,7 +194,7 @@ class Feed:
             return given
 
     def newest(self, limit: int, *, diff: bool = False) -> list[Change]:
-        """Return the newest changes, newest first; their cursors only hold for their own shard."""
+        """Return the newest changes, newest first. The cursor of each change is only valid for its own shard."""
         with self._store.database.explained("read"), self._store.database.reading() as connection:
             found = [(row.time, key, row) for key in self._keys for row in changes.newest(connection, key, limit)]
             found.sort(key=lambda one: one[0], reverse=True)
@@ -217,7 +218,7 @@ class Feed:
 
     def _diff(self, key: tuple[int, int], row: changes.DeliveredChange) -> list[str] | None:
         kept = Reader(self._store.database, key).text_of(row.page)
-        # If a page has changed again since, its texts are those of a later change.
+        # If the page has changed again, the stored texts are those of a later change.
         if kept is None or kept.before is None or row.found_at is None or abs(kept.seen_at - row.found_at) > 1e-3:
             return None
         return differences(kept.before, kept.text)[:_LONGEST_DIFF]
@@ -228,15 +229,15 @@ def _change(key: tuple[int, int], row: changes.DeliveredChange, cursor: str, dif
 
 
 _ATOM = "http://www.w3.org/2005/Atom"
-# Characters that XML 1.0 cannot write.
+# Characters that are not allowed in XML 1.0.
 _UNSPEAKABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def atom(changes: Sequence[Change], collection: str, address: str, now: float) -> bytes:
-    """Return changes, newest first, as an Atom document that is served at `address`."""
+    """Return changes as an Atom document, newest first; `address` is its URL."""
     feed = ElementTree.Element("feed", xmlns=_ATOM)
     _add(feed, "title", f"Changes of {collection}")
-    # The address of a server may change, the identity of a feed may not.
+    # The id does not contain the address: a server's address may change, but the id of a feed may not.
     _add(feed, "id", f"urn:crawlsched:{quote(collection, safe='')}")
     _add(feed, "updated", _time(changes[0].time if changes else now))
     ElementTree.SubElement(feed, "link", rel="self", type="application/atom+xml", href=_plain(address))

@@ -1,4 +1,4 @@
-"""The webhook: a thread posts batches of changes to an address, each until it has arrived."""
+"""The webhook: a thread posts changes to an address in batches, each batch until it has arrived."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ SIGNATURE = "X-Crawlsched-Signature"
 
 # The most changes of one post.
 _AT_ONCE = 200
-# Seconds between two looks, and after a first failure; each further failure in a row doubles these, up to the longest.
+# Seconds until the feed is read again, or until a post is repeated after a first failure. Each further failure in a row
+# doubles this pause, up to the longest pause.
 _PAUSE, _LONGEST_PAUSE = 1.0, 300.0
 
 
@@ -52,13 +53,14 @@ def signature(body: bytes, key: str) -> str:
 class Webhook:
     """Post the changes of the feed to an address.
 
-    A batch is posted again until the answer is 2xx; only then its position is written. So after a crash of either side
-    the last batch may come twice, and none is left out. Batches come one after the other, in the order of the feed.
+    A batch is posted again until the answer is 2xx, and only then its position is written. So after a crash of either
+    side, the last batch may be posted twice, but no batch is lost. Batches are posted one after another, in the order
+    of the feed.
     """
 
     def __init__(self, store: Store, url: str, key: str | None, clock: Callable[[], float]) -> None:
         self._store, self._url, self._key, self._clock = store, url, key, clock
-        # Another address is another follower. Its name is a digest, which hides a password in the address.
+        # Each address is a follower of its own. Its name is a digest of the address, which hides a password.
         self.name = f"webhook {hashlib.sha256(url.encode()).hexdigest()[:16]}"
         self._counts: Counter[str] = Counter()
         self._counting = threading.Lock()
@@ -68,18 +70,18 @@ class Webhook:
         self._thread = threading.Thread(target=self._run, name="crawlsched-webhook", daemon=True)
 
     def start(self) -> None:
-        """Begin at the stored position; a new address gets the changes delivered from now on."""
+        """Begin at the stored position. A new address only gets changes that are delivered from now on."""
         if position_of(self._store, self.name) is None:
             put_position(self._store, self.name, self._feed.end()[self._store.key[0]])
         self._thread.start()
 
     def stop(self) -> None:
-        """Post the rest once more, if the other side answers, and end; the next start posts what is still left."""
+        """Post the remaining changes if the other side answers, and end; the next start posts all others."""
         self._ending.set()
         self._thread.join(timeout=5.0)
 
     def take_counts(self) -> dict[str, int]:
-        """Return counts since the last call: ``changes`` and ``posts`` that arrived, and ``failed`` posts."""
+        """Return the numbers since the last call: ``changes`` and ``posts`` that arrived, and ``failed`` posts."""
         with self._counting:
             counts, self._counts = dict(self._counts), Counter()
         return counts
@@ -152,7 +154,7 @@ class Webhook:
 
 def _opener() -> OpenerDirector:
     opener = OpenerDirector()
-    # A redirect would turn the POST into a GET, which loses the changes: it counts as a failure.
+    # A redirect counts as a failure, since it would turn the POST into a GET without the changes.
     for handler in (ProxyHandler, HTTPHandler, HTTPSHandler, HTTPDefaultErrorHandler, HTTPErrorProcessor):
         opener.add_handler(handler())
     return opener

@@ -1,6 +1,6 @@
 """Pages: the data of each known page, as columns of arrays.
 
-A page is a row number here; only `page_index` knows fingerprints of URLs. Begin reading with `pages`.
+A page is a row number here. Only `page_index` has the fingerprints of requests. Begin reading with `pages`.
 """
 
 from crawlsched.pages.pages import (

@@ -1,4 +1,4 @@
-"""Crawl intervals: the shortest and the longest time between crawls of a page, by the number of its rule."""
+"""Crawl intervals: the shortest and the longest time between two crawls of a page, by the number of the page's rule."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Intervals"]
 
 
 class Intervals:
-    """The limits of each page: those of its rule (`Pages.rule`), or the general ones if it has none.
+    """The limits of each page: those of its rule (`Pages.rule`), or the general limits if it has no rule.
 
     Examples
     --------
@@ -28,14 +28,14 @@ class Intervals:
     def __init__(self, pages: Pages, limits: Sequence[tuple[float, float]]) -> None:
         if len(limits) > 256:
             raise ValueError(f"rules must be 255 at most, got {len(limits) - 1}.")
-        #: The shortest and the longest time between two crawls, seconds: those of all pages, and of each rule.
+        #: The shortest and the longest seconds between two crawls: first the general limits, then those of each rule.
         self.limits = tuple(limits)
         self.come = any(longest < np.inf for _, longest in limits)
         self._pages = pages
         self._shortest, self._longest = np.array(limits, np.float64).T
 
     def shortest(self, pages: Any) -> Any:
-        """Return the shortest interval of each page, or of one; O(n)."""
+        """Return the shortest interval of each page, or of one page; O(n)."""
         return self._shortest[self._pages.rule[pages]]
 
     def longest(self, pages: npt.NDArray[np.integer]) -> npt.NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""Marks: flags of a page, and its failed deliveries, as bits of one number."""
+"""Marks: the flags of a page and the number of its failed deliveries, as bits of one number."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ __all__ = [
     "with_failures",
 ]
 
-# The first bits outlive the run. NEWS: a link to the page has brought other data than those kept, so its next item will
-# differ. RECRAWL: `crawlsched recrawl` asked for it. UNTRACKED: its callback yielded requests that are no pages, which
-# each run makes again. CUT: a body of it was cut short.
+# These marks are stored. NEWS: a request for the page had other data than the stored request, so the next item will
+# differ. RECRAWL: `crawlsched recrawl` requested the page. UNTRACKED: the page's callback yielded requests that are no
+# pages, and that each run makes again. CUT: a body of the page was cut short.
 NEWS, RECRAWL, UNTRACKED, CUT = (1 << bit for bit in range(4))
-# START: `start()` asked for it in this run. BY_START: its template is the one that `start()` gave in this run. AWAITED:
-# a request of this run made it a page, and has not ended yet. TRIED: it was tried in this run.
+# These marks are about the present run. START: `start()` requested the page. BY_START: the page's template is that of a
+# request from `start()`. AWAITED: a request made the URL a page, and has not ended yet. TRIED: the page was tried.
 START, BY_START, AWAITED, TRIED = (1 << bit for bit in range(12, 16))
 #: A request, a file or a sitemap has stated the page's importance in this run.
 STATED = CUT << 1
-#: Never set: a delivery without a request, of content that would have been held back.
+#: No page has this mark. As the reason of a delivery, it stands for content that would have been withheld otherwise.
 SHOWN = TRIED << 1
 
-#: Each of these requires a delivery at the next visit, whatever its content is.
+#: Each of these marks requires a delivery at the next visit, with any content.
 OWED = NEWS | RECRAWL | START
-#: These hold only for the run that set them.
+#: These marks are only valid in the run that set them.
 RUN_ONLY = STATED | START | BY_START | AWAITED | TRIED
 
-# The number of deliveries in a row in which its callback or a pipeline raised, in the four bits below those of a run.
+# The lowest of four bits with the number of deliveries in a row in which the callback or a pipeline raised.
 _FAILURE = START >> 4
 _FAILURES = START - _FAILURE
 
 
 def n_failures(marks: int) -> int:
-    """Return the number of failed deliveries in a row that the marks hold.
+    """Return the number of failed deliveries in a row that is stored in the marks.
 
     >>> marks = with_failures(NEWS, 3)
     >>> n_failures(marks), marks & NEWS, n_failures(with_failures(marks, 99))
@@ -52,5 +52,5 @@ def n_failures(marks: int) -> int:
 
 
 def with_failures(marks: int, n: int) -> int:
-    """Return the marks with another number of failed deliveries in them, 15 at most."""
+    """Return the marks with another number of failed deliveries, at most 15."""
     return marks & ~_FAILURES | min(n * _FAILURE, _FAILURES)

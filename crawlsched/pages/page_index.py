@@ -1,4 +1,4 @@
-"""The page index: finds a page by its request fingerprint."""
+"""The page index, which finds a page by its request fingerprint."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from crawlsched.columns.growing import inserted
 
 __all__ = ["PageIndex"]
 
-# Pages whose keys begin with the same bits: the keys, ascending, and their pages.
+# A segment: pages whose keys begin with the same bits, as ascending keys and the page of each key.
 _Segment = tuple[NDArray[np.uint64], NDArray[np.int32]]
 
 
 class PageIndex:
-    """Find a page by its request fingerprint, in 12 bytes a page.
+    """Finds a page by its request fingerprint, with 12 bytes for each page.
 
-    The first 8 bytes of the fingerprint (a SHA-1) are the key. Lookups cost O(log n), and other threads can make them
-    while pages are added. `add` costs O(log n) and copies the arrays of one segment of 1,024. Only
-    `len` goes through all pages, once after some were forgotten.
+    The first 8 bytes of the fingerprint (a SHA-1) are the key. Lookups take O(log n), and other threads can make them
+    while pages are added. `add` takes O(log n) and copies the arrays of one of 1,024 segments. `len` goes through all
+    pages once after pages were forgotten or added by `add_many`.
 
     Examples
     --------
@@ -34,9 +34,9 @@ class PageIndex:
     def __init__(self, bits: int = 10) -> None:
         self._segments = [_EMPTY] * (1 << bits)
         self._behind = 64 - bits  # the leading bits of a key choose its segment
-        # Pages that were forgotten, ascending: they stay in their segments until their fingerprints come again.
+        # Pages that were forgotten, ascending. They stay in their segments until `purged`.
         self._gone: NDArray[np.int32] = np.empty(0, np.int32)
-        # The number of pages; None: they have to be counted, which goes through all of them.
+        # The number of pages; None if they have to be counted.
         self._n: int | None = 0
 
     def __len__(self) -> int:
@@ -46,11 +46,11 @@ class PageIndex:
 
     @staticmethod
     def keys(fingerprints: NDArray[np.uint8]) -> NDArray[np.uint64]:
-        """Return the keys of many fingerprints (uint8, shape (n, 8 or more)), as `add_many` takes them."""
+        """Return the keys of many fingerprints (uint8, shape (n, 8 or more)) for `add_many`."""
         return np.ascontiguousarray(fingerprints[:, :8]).view(">u8").ravel().astype(np.uint64)
 
     def add(self, fingerprint: bytes, page: int) -> None:
-        """Add one page, or give a known fingerprint to another page."""
+        """Add a page, or let a known fingerprint lead to this page."""
         key, (keys, pages), row, is_known = self._place(fingerprint)
         if self._n is not None and (not is_known or self._is_gone(pages[row : row + 1]).item()):
             self._n += 1
@@ -60,7 +60,7 @@ class PageIndex:
             self._segments[key >> self._behind] = inserted(keys, row, key), inserted(pages, row, page)
 
     def add_many(self, keys: NDArray[np.uint64], pages: NDArray[np.integer]) -> None:
-        """Add pages by their distinct `keys`, or give known keys to them; O(log n) a page."""
+        """Add pages with distinct `keys`, or let known keys lead to these pages; O(log n) a page."""
         order = np.argsort(keys)
         keys, rows = keys[order], pages[order].astype(np.int32)
         begins = np.arange(len(self._segments), dtype=np.uint64) << np.uint64(self._behind)
@@ -79,12 +79,12 @@ class PageIndex:
         self._segments[number] = np.insert(keys_here, at, keys[new]), np.insert(pages_here, at, pages[new])
 
     def discard(self, pages: NDArray[np.integer]) -> None:
-        """Forget the fingerprints of some pages, whose rows must not come back before `purged`; O(pages discarded)."""
+        """Forget the fingerprints of pages, whose rows must not be added again before `purged`; O(pages discarded)."""
         self._gone = np.sort(np.concatenate([self._gone, pages.astype(np.int32)]))
         self._n = None
 
     def purged(self) -> Iterator[None]:
-        """Free the discarded fingerprints step by step; after that their rows may be added again. O(n)."""
+        """Free the discarded fingerprints step by step. When this has ended, their rows may be added again. O(n)."""
         gone = self._gone
         for number, (keys, pages) in enumerate(self._segments):
             stays = ~self._is_gone(pages)
@@ -101,7 +101,7 @@ class PageIndex:
         return pages.item(row)
 
     def _place(self, fingerprint: bytes) -> tuple[int, _Segment, int, bool]:
-        """Return a key, its segment, its row there, and whether it is there."""
+        """Return the key of a fingerprint, the key's segment, its row there, and whether the key is in the segment."""
         key = int.from_bytes(fingerprint[:8], "big")
         segment = self._segments[key >> self._behind]
         keys, _ = segment

@@ -1,4 +1,4 @@
-"""Pages: the data of each page, as one numpy column per fact and no Python object per page."""
+"""Pages: the data of all pages, with a numpy column for each fact, and without a Python object for each page."""
 
 from __future__ import annotations
 
@@ -27,17 +27,19 @@ __all__ = [
 
 #: Names of the states, by number.
 STATE_NAMES = ("free", "new", "live", "gone", "moved", "error", "refused")
-# FREE: a row without a page, never used or forgotten. NEW: known, never crawled. LIVE: crawled; there is a copy. Others
-# go by the last visit. GONE: there is no such page (404, 410). MOVED: it redirects to another URL for good. ERROR: the
-# visit failed, and the page is tried again later. REFUSED: the request was not sent (robots.txt, off site).
+# FREE: the row was never used, or its page was forgotten. NEW: the page is known, but was never crawled. LIVE: the page
+# was crawled, and there is a copy. The last visit decides between the other states. GONE: there is no such page (404,
+# 410). MOVED: the page redirects to another URL for good. ERROR: the visit failed, and the page is tried again later.
+# REFUSED: the request was not sent (robots.txt, off site).
 FREE, NEW, LIVE, GONE, MOVED, ERROR, REFUSED = range(len(STATE_NAMES))
 
 _NEVER = -np.inf
-#: A page that was gone at more visits in a row, which take most of a day, counts as gone, and not as failing.
+#: If more visits than this in a row bring no content, a page no longer counts as failing. This many visits take most of
+#: a day.
 LAST_TRIES = 10
 
-# Name, type, the first value of a row, and whether the numbers are small in most collections, so that they stand in a
-# `NumberColumn`.
+# The name and type of each column, its value in an empty row, and whether it is a `NumberColumn`. Such a column has
+# small numbers in most collections.
 _COLUMNS: tuple[tuple[str, str, float, bool], ...] = (
     ("state", "u1", FREE, False),
     ("importance", "f4", 0.0, False),
@@ -66,15 +68,15 @@ _EMPTY = {name: empty for name, _, empty, _ in _COLUMNS}
 class Pages:
     """The columns of all pages; a page is a row number.
 
-    Rows are given out in order and never reused, so that a row means one page as long as a process runs. Full columns
-    grow by a quarter, in place (`crawlsched.columns.growing`); rows never written to take no memory. A page takes 41
-    bytes, and 26 more if pages are announced, new or failing, or have rules.
+    Rows are used in order and never reused, so that a row means the same page as long as a process runs. Full columns
+    grow by a quarter, in place (`crawlsched.columns.growing`). A row takes no memory before it is written. A page takes
+    41 bytes, and 26 more if pages are announced, new or failing, or have rules.
 
     Attributes
     ----------
     crawled_at : ndarray of float64
-        Time of the last visit that brought content (or showed that the page has moved or, if it never had content, that
-        it is gone), POSIX seconds; -inf: never.
+        POSIX seconds of the last visit that brought content; -inf if there was none. A visit also counts if it showed
+        that the page has moved, or that a page without content so far is gone.
 
     Examples
     --------
@@ -86,26 +88,26 @@ class Pages:
     """
 
     state: npt.NDArray[np.uint8]  # one of the constants of this module
-    importance: npt.NDArray[np.float32]  # weight of a fresh copy
+    importance: npt.NDArray[np.float32]  # the weight of a fresh copy
     crawled_at: npt.NDArray[np.float64]
     host: NumberColumn  # row number of the host
-    n_crawls: NumberColumn  # visits that brought content, and how many of them found a change
+    n_crawls: NumberColumn  # visits that brought content; `n_changes`: how many of them found a change
     n_changes: NumberColumn
     n_signals: npt.NDArray[np.uint16]  # ChangeSignals since the last visit that brought content
     n_signals_total: NumberColumn  # ChangeSignals since `signalled_since`
-    source: NumberColumn  # the first source that covers the page; -1: none does
-    further: npt.NDArray[np.int32]  # the place of the data on further sources, from 1; 0: there is none
-    # Number of the part of its site that the page is in (`crawlsched.change_signals.part_number`).
+    source: NumberColumn  # the first source that covers the page; -1: no source does
+    further: npt.NDArray[np.int32]  # the place of the data on further sources, counted from 1; 0: no further source
+    # The number of the page's part of the site (`crawlsched.change_signals.part_number`).
     part: npt.NDArray[np.uint16]
-    # When a source first covered the page, POSIX seconds; 0: none does. A store has nan.
+    # When a source first covered the page, POSIX seconds. If no source covers it, the value is 0, and nan in a store.
     signalled_since: npt.NDArray[np.float64]
-    first_seen: npt.NDArray[np.float64]  # when the page became known; 0 if the store had it as crawled
-    not_before: npt.NDArray[np.float64]  # not to be visited earlier, POSIX seconds; 0: no such limit
-    n_errors: npt.NDArray[np.uint8]  # visits in a row that brought no content
-    rule: npt.NDArray[np.uint8]  # the rule that bounds its crawl intervals, counted from 1; 0: there is none
-    # The digest of the page's request (`crawlsched.crawl.request_templates.request_digest`); 0: not known here.
+    first_seen: npt.NDArray[np.float64]  # when the page became known; 0 if the page was read as crawled from the store
+    not_before: npt.NDArray[np.float64]  # the earliest time of the next visit, POSIX seconds; 0: any time
+    n_errors: npt.NDArray[np.uint8]  # the number of visits in a row that brought no content
+    rule: npt.NDArray[np.uint8]  # the rule for the page's crawl intervals, counted from 1; 0: no rule
+    # The digest of the page's request (`crawlsched.crawl.request_templates.request_digest`); 0: not known.
     request_digest: npt.NDArray[np.int64]
-    marks: npt.NDArray[np.uint16]  # flags of the page (`crawlsched.pages.marks`)
+    marks: npt.NDArray[np.uint16]  # the flags of the page (`crawlsched.pages.marks`)
 
     #: Names of the columns, in order.
     names = tuple(_EMPTY)
@@ -115,7 +117,7 @@ class Pages:
     def __init__(self, capacity: int = 1024) -> None:
         if capacity < 1:
             raise ValueError(f"capacity must be at least 1 row, got {capacity!r}.")
-        #: Rows given out so far, forgotten pages included: the next page's number.
+        #: The number of rows used so far, including those of forgotten pages. It is the row of the next page.
         self.n = 0
         self.capacity = 0
         for name, dtype, empty, is_small in _COLUMNS:
@@ -127,7 +129,7 @@ class Pages:
         return int(np.count_nonzero(self.state[: self.n]))
 
     def reserve(self, capacity: int) -> None:
-        """Make room for at least `capacity` rows, replacing columns by longer ones; O(1), seldom O(n)."""
+        """Make room for at least `capacity` rows, if necessary with longer columns; mostly O(1), seldom O(n)."""
         if capacity <= self.capacity:
             return
         size = max(capacity, self.capacity + self.capacity // 4)
@@ -138,7 +140,7 @@ class Pages:
         self.capacity = size
 
     def _begin(self, stop: int) -> None:
-        # Rows are not written before they are given out: until then they take no memory.
+        # Rows take no memory before they are written, so only rows with pages are written.
         if stop > self.n:
             self.reserve(stop)
             for name, (_, empty) in _ARRAYS.items():
@@ -154,9 +156,9 @@ class Pages:
         n: int | None = None,
         part: npt.ArrayLike = 0,
     ) -> npt.NDArray[np.intp]:
-        """Give out rows for new pages, or raise ValueError and add none; O(1) a page.
+        """Return the rows of new pages, or raise ValueError and add no page; O(1) a page.
 
-        `n` is their number if neither `host` nor `importance` is an array. `part` is a part of the site.
+        `n` is the number of pages if neither `host` nor `importance` is an array. `part` is a part of the site.
         """
         weights = check_importance(importance)
         hosts = np.asarray(host)
@@ -176,7 +178,7 @@ class Pages:
         return rows
 
     def set_rows(self, rows: npt.NDArray[np.intp], columns: dict[str, npt.NDArray[Any]]) -> None:
-        """Fill distinct rows from columns of a store, with more room as needed; O(1) a page."""
+        """Fill distinct rows from the columns of a store, and make room if necessary; O(1) a page."""
         if not rows.size:
             return
         if int(rows.min()) < 0:
@@ -187,29 +189,29 @@ class Pages:
         if "signalled_since" in given:
             given["signalled_since"] = np.nan_to_num(given["signalled_since"])
         for name, column in given.items():
-            # Unwritten rows take no memory, so a column in which all pages have the first value is not written.
+            # Unwritten rows take no memory, so a column is not written if all pages have the value of an empty row.
             if begun or np.any(column != _EMPTY[name]):
                 getattr(self, name)[rows] = column
 
     def reached(self, page: int) -> None:
         """Note that a visit has reached the page: reset its errors and its wait. O(1)."""
-        # Equal values are not written again.
+        # Zeros are not written again.
         if self.not_before.item(page) or self.n_errors.item(page):
             self.not_before[page] = self.n_errors[page] = 0
 
     def failing(self, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
-        """Return which pages had a copy and could not be reached lately; O(n)."""
+        """Return which pages have a copy, but failed at their last visits; O(n)."""
         away: npt.NDArray[np.bool_] = np.isin(self.state[rows], (ERROR, REFUSED, GONE)) & (self.n_crawls[rows] > 0)
         away[away] = self.n_errors[rows[away]] <= LAST_TRIES
         return away
 
     def free(self, rows: npt.NDArray[np.intp]) -> None:
-        """Forget pages; their rows stay empty for good. O(1) a page."""
+        """Forget pages; their rows stay empty permanently. O(1) a page."""
         for name, empty in _EMPTY.items():
             getattr(self, name)[rows] = empty
 
     def columns(self, rows: npt.NDArray[np.intp]) -> dict[str, npt.NDArray[Any]]:
-        """Copy the columns of some pages as a store has them, by name; O(n)."""
+        """Copy the columns of some pages, by name, with the values that a store has; O(n)."""
         copied = {name: getattr(self, name)[rows] for name in self.names}
         copied["signalled_since"][copied["signalled_since"] == 0.0] = np.nan
         return copied
@@ -218,17 +220,17 @@ class Pages:
 def check_importance(importance: npt.ArrayLike) -> npt.NDArray[np.float64]:
     """Return importances as an array, or raise `ValueError`."""
     weights = np.asarray(importance, dtype=np.float64)
-    # In float32 larger and smaller values become infinite or 0, which would lose their order.
+    # In float32 larger values would become infinite.
     if not bool(((weights >= 0) & (weights <= 3e38)).all()):
         raise ValueError(f"importance must be a weight that is not negative and at most 3e38, got {importance!r}.")
     return weights
 
 
 def counted_in_parts(pages: Pages, at_once: int = 65_536) -> Generator[None, None, dict[str, Any]]:
-    """Count pages in a generator that yields after each part, about a millisecond's work; O(n).
+    """Count pages in a generator that yields after each part, which takes about a millisecond; O(n).
 
-    It returns pages by the name of their state (``states``) and by the number of the first source that covers them, -1
-    if none does (``sources``), and how many hosts have a page (``hosts``).
+    The result has three counts. ``states`` has the number of pages by the name of their state. ``sources`` has it by
+    the first source that covers the pages, or -1. ``hosts`` is the number of hosts that have a page.
     """
     n = pages.n
     states, sources, has_pages = np.zeros(len(STATE_NAMES), int), np.zeros(1, int), np.zeros(1, bool)
@@ -252,7 +254,7 @@ def counted_in_parts(pages: Pages, at_once: int = 65_536) -> Generator[None, Non
 
 
 def counted(pages: Pages) -> dict[str, Any]:
-    """Do what `counted_in_parts` does at once.
+    """Count pages like `counted_in_parts`, but in one step.
 
     >>> pages = Pages()
     >>> _ = pages.add(host=np.array([0, 0, 7]), now=100.0)

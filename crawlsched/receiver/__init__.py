@@ -1,4 +1,4 @@
-"""The receiver: an HTTP server inside the crawl that takes pings, off unless an address is set.
+"""The receiver: an HTTP server inside the crawl that accepts pings. It only runs if an address is set.
 
-It reads pings, limits their number, and hands them to the crawl. Begin reading with `receiver`.
+It reads pings, limits their number, and gives them to the crawl. Begin reading with `receiver`.
 """

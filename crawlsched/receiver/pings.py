@@ -23,7 +23,7 @@ __all__ = [
     "subscription_form",
 ]
 
-#: URLs of one ping; IndexNow's own limit.
+#: The most URLs of one ping; the limit is IndexNow's.
 MOST_URLS = 10_000
 _LIMITS = Limits()
 WRONG_SIGNATURE = "The signature is wrong."
@@ -32,7 +32,7 @@ _PORT = re.compile(r":\d{1,5}\Z")
 
 
 class PingRefused(ValueError):
-    """A ping is refused, with an HTTP status for the sender and the reason in one sentence."""
+    """The error for a ping that is refused, with an HTTP status for the sender and a sentence with the reason."""
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(reason)
@@ -40,7 +40,7 @@ class PingRefused(ValueError):
 
 
 def read_indexnow(query: Mapping[str, str], body: bytes | None, key: str) -> tuple[str, tuple[str, ...]]:
-    """Return host and URLs of an IndexNow ping: the query of a GET, or the JSON body of a POST (indexnow.org).
+    """Return the host and the URLs of an IndexNow ping, from the query of a GET or the JSON of a POST (indexnow.org).
 
     `PingRefused` has status 400 (not understood), 403 (wrong key) or 422 (URLs of another host).
 
@@ -71,7 +71,7 @@ def read_indexnow(query: Mapping[str, str], body: bytes | None, key: str) -> tup
     if not isinstance(host, str) or not host:
         raise PingRefused(400, "host must be the host of the URLs.")
     host = ascii_host(_PORT.sub("", host.strip())).removesuffix(".")
-    # However often a URL is named, it counts once.
+    # A URL that occurs several times counts once.
     distinct = tuple(dict.fromkeys(_checked(url) for url in urls))
     if any(_host(url) != host for url in distinct):
         raise PingRefused(422, "A URL is of another host.")
@@ -103,7 +103,7 @@ def _host(url: str) -> str:
 
 
 def callback_token(topic: str, key: str) -> str:
-    """Return the unguessable part of the address of a topic's WebSub callback."""
+    """Return the secret part of the address of a topic's WebSub callback."""
     return _keyed(f"callback {topic}", key)[:32]
 
 
@@ -135,8 +135,8 @@ def begun_signature(header: str | None, topic: str, key: str) -> tuple[str, hmac
 def subscription_form(address: str, source: int, topic: str, key: str) -> dict[str, str]:
     """Return the form that a subscriber posts to a topic's hub.
 
-    `address` is the URL by which the hub reaches the receiver, `source` the number of the sitemap or feed, and `topic`
-    its own name (``rel="self"``), or else its URL.
+    `address` is the URL by which the hub reaches the receiver. `source` is the number of the sitemap or feed. `topic`
+    is the feed's own name (``rel="self"``), or else its URL.
 
     >>> form = subscription_form("https://me/", 7, "https://example.com/feed", "0123456789")
     >>> form["hub.callback"], form["hub.mode"]

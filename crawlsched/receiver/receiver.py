@@ -1,7 +1,7 @@
-"""The receiver: an HTTP server inside the crawl that takes pings (IndexNow, WebSub); off unless an address is set.
+"""The receiver: an HTTP server inside the crawl for pings (IndexNow, WebSub). It only runs if an address is set.
 
-A flood is turned away before it costs work: requests and URLs have an allowance each, and the number of connections is
-bounded. Pings that were accepted wait for moments in which no slot is due.
+A flood of pings is refused before it takes much work: the numbers of requests, URLs and connections are limited. Pings
+that were accepted wait until no slot is due.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ logger = logging.getLogger(__name__)
 _http_logger = logging.getLogger(f"{__name__}.http")
 
 _MOST_BYTES = 2 * 1024 * 1024
-# Requests a second, good or bad; further ones wait for a second and then get 429.
+# At most this many requests a second are served, valid or not. Further requests wait for a second and then get 429.
 _REQUESTS_PER_SECOND = 50.0
-# URLs a second that are taken.
+# At most this many URLs a second are accepted.
 _URLS_PER_SECOND = 10.0
-# The most URLs that wait for the crawl: as many as two of the largest pings have.
+# At most this many URLs wait for the crawl at the same time: those of two pings of the largest size.
 _MOST_WAITING = 2 * MOST_URLS
-# Seconds in which a request has to be complete.
+# A request has to be complete after this many seconds.
 _SLOWEST = 10.0
 
 
 class Receiver:
-    """Serve pings."""
+    """The HTTP server for pings."""
 
     def __init__(self, refresher: Refresher) -> None:
         settings, now = refresher.settings, refresher.clock()
@@ -69,7 +69,7 @@ class Receiver:
         self._connections: Connections | None = None
 
     async def start(self) -> None:
-        """Listen; if that is not possible the log gives the reason, and the crawl goes on without a receiver."""
+        """Start to listen. If this fails, the log says why, and the crawl goes on without a receiver."""
         try:
             require_aiohttp("The receiver of pings")
         except CrawlschedError as error:
@@ -81,7 +81,7 @@ class Receiver:
         host, port, *_ = self._refresher.settings.receiver
 
         app = web.Application(client_max_size=_MOST_BYTES, middlewares=[web.middleware(partial(self._guard))])
-        # Some clients write the names in capitals, or put a slash behind them.
+        # Some clients write the path in capitals, or with a slash at its end.
         indexnow, websub = "/{name:(?i:indexnow)/?}", "/{name:(?i:websub)}/{source:[0-9]{1,9}}/{token}"
         app.router.add_get(indexnow, self._indexnow)
         app.router.add_post(indexnow, self._indexnow)
@@ -109,7 +109,7 @@ class Receiver:
         logger.info("Pings are received at http://%s:%d/indexnow and /websub.", *self.address)
 
     async def stop(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         if self._runner is not None:
             assert self._connections is not None
             self._connections.close()
@@ -126,8 +126,9 @@ class Receiver:
         assert self._connections is not None
         try:
             async with asyncio.timeout(_SLOWEST):
-                # A request counts once it is complete. Half a request occupies a connection; the oldest of these goes.
-                # The body of a hub is read by its handler, once the hub has shown that it knows the secret address.
+                # A request counts when it is complete. An incomplete request occupies a connection, and the oldest
+                # connection is closed for a new one. The body of a hub's notice is read by its handler, after the
+                # handler has checked the secret address.
                 if request.can_read_body and "token" not in request.match_info:
                     await request.read()
             with self._connections.busy(request.protocol):
@@ -142,7 +143,7 @@ class Receiver:
             return web.Response(status=408)
 
     async def _later(self, seconds: float = 1.0) -> web.Response:
-        """Delay a sender by a second, and tell it when to try again."""
+        """Delay the answer by a second; it says when the sender may try again."""
         from aiohttp import web
 
         self._refresher.count("crawlsched/pings/limited")
@@ -156,7 +157,7 @@ class Receiver:
         from aiohttp import web
 
         body = await request.read() if request.method == "POST" else None
-        # Ten thousand URLs take some tens of milliseconds, which would delay slots.
+        # In a thread, since ten thousand URLs take some tens of milliseconds, which would delay slots.
         host, urls = await asyncio.to_thread(read_indexnow, dict(request.query), body, self._key)
         n, now = len(urls), self._refresher.clock()
         if self._waiting + n > _MOST_WAITING:
@@ -175,10 +176,10 @@ class Receiver:
     # -- WebSub
 
     def _topic(self, request: web.Request) -> tuple[Source, str]:
-        """Return the source of a callback, and the name by which the crawl subscribed to it.
+        """Return the source of a callback, and the name by which the crawl subscribed to the source.
 
-        It is the feed's own name for itself, which can differ from its address (WebSub, section 5.1). The token shows
-        that we made the callback for that name.
+        The name is the feed's own (rel="self"), which can differ from the feed's address (WebSub, section 5.1). The
+        token proves that the crawl made the callback for this name.
         """
         number = int(request.match_info["source"])
         sources = self._refresher.collection.sources
@@ -190,7 +191,7 @@ class Receiver:
         raise PingRefused(404, "There is no such callback.")
 
     async def _verify_intent(self, request: web.Request) -> web.Response:
-        """Confirm a subscription to a hub if we asked for it (WebSub, section 5.3)."""
+        """Confirm a subscription to a hub if the crawl requested it (WebSub, section 5.3)."""
         from aiohttp import web
 
         source, topic = self._topic(request)
@@ -199,14 +200,14 @@ class Receiver:
             reason = request.query.get("hub.reason", "?")[:MAX_EXAMPLE]
             logger.warning("The hub of %s denies the subscription: %r", topic, reason)
             return web.Response(status=200)
-        # The token shows that this crawl asked for the subscription; it never asks to end one.
+        # The token proves that the crawl requested the subscription. The crawl never requests to end a subscription.
         if mode != "subscribe" or request.query.get("hub.topic") not in (topic, source.url) or not challenge:
             raise PingRefused(404, "This was not asked for.")
         self._refresher.count("crawlsched/websub/subscribed")
         return web.Response(text=challenge)
 
     async def _notified(self, request: web.Request) -> web.Response:
-        """Poll a topic in the next slot, because its hub announces a change."""
+        """Take a hub's notice of a change: the topic is polled in the next slot."""
         from aiohttp import web
 
         source, topic = self._topic(request)
@@ -214,7 +215,7 @@ class Receiver:
         length, most = 0, Limits().max_bytes
         try:
             async with asyncio.timeout(_SLOWEST):
-                # A notice can be as long as the feed, so its body is not kept.
+                # A notice can be as long as the feed, so its body is not stored.
                 async for part in request.content.iter_any():
                     length += len(part)
                     if length > most:
@@ -229,7 +230,7 @@ class Receiver:
 
 
 def _is_ours(record: logging.LogRecord) -> bool:
-    """Whether an error of the HTTP server is ours: senders of invalid HTTP must not fill the log."""
+    """Whether a record of the HTTP server is about an error here: senders of invalid HTTP must not fill the log."""
     from aiohttp.http_exceptions import HttpProcessingError
 
     error = record.exc_info[1] if record.exc_info else None
@@ -237,9 +238,9 @@ def _is_ours(record: logging.LogRecord) -> bool:
 
 
 def allowance(rate: float, reserve: float, now: float) -> Callable[[float, float], bool]:
-    """Return a function that takes from a token bucket: `rate` units a second, `reserve` of them at once.
+    """Return a function that takes units from a token bucket, which gets `rate` units a second and holds `reserve`.
 
-    It takes some units; if there are too few it takes none, and returns False.
+    The function takes the given number of units. If the bucket has fewer, it takes no unit and returns False.
 
     Examples
     --------
@@ -260,18 +261,19 @@ def allowance(rate: float, reserve: float, now: float) -> Callable[[float, float
     return takes
 
 
-#: Connections that are kept. The system may accept as many again at once, and these are closed at once.
+#: At most this many connections stay open. The system may accept the same number in addition; these are closed again
+#: immediately.
 MOST_CONNECTIONS = 128
 
 
 class Connections:
-    """Accept connections for a server of aiohttp's, which by itself takes any number.
+    """Accepts connections for a server of aiohttp and limits their number, which aiohttp does not.
 
     Notes
     -----
-    The newest connection is always accepted, and the oldest quiet one is closed. A client that opens many connections,
-    or sends a request letter by letter, loses its own; a complete request is served. A connection is not quiet while
-    its request is answered.
+    A new connection is always accepted, and if there are too many, the oldest quiet connection is closed. A connection
+    is quiet unless its request is being answered. So a client that opens many connections, or sends a request letter
+    by letter, loses its own connections, and complete requests are served.
     """
 
     def __init__(self, server: web.Server, hung_up: Callable[[], None]) -> None:
@@ -282,7 +284,7 @@ class Connections:
         self._busy: set[RequestHandler] = set()
 
     async def listen(self, host: str, port: int) -> tuple[str, int]:
-        """Begin to accept connections; return the address."""
+        """Start to accept connections; return the address."""
         self._listening = await self._loop.create_server(self._accepted, host, port, backlog=MOST_CONNECTIONS)
         address: tuple[Any, ...] = self._listening.sockets[0].getsockname()
         return address[0], address[1]
@@ -294,7 +296,7 @@ class Connections:
 
     @contextmanager
     def busy(self, connection: RequestHandler) -> Iterator[None]:
-        """Keep a connection while its request is answered."""
+        """Keep a connection open while its request is being answered."""
         self._busy.add(connection)
         try:
             yield
@@ -302,12 +304,12 @@ class Connections:
             self._busy.discard(connection)
 
     def _accepted(self) -> RequestHandler:
-        # Its transport is made in this turn of the loop; the server gets it in the next turn.
+        # The connection's transport is made in this turn of the event loop. The server gets it in the next turn.
         self._loop.call_soon(self._loop.call_soon, self._make_room)
         return self._server()
 
     def _make_room(self) -> None:
-        # In the order of their arrival. The server may still have a connection that is closing already.
+        # The connections in the order of their arrival, without those that are closing already.
         there = [c for c in self._server.connections if c.transport is not None and not c.transport.is_closing()]
         quiet = (connection for connection in there if connection not in self._busy)
         for connection, _ in zip(quiet, range(len(there) - MOST_CONNECTIONS), strict=False):

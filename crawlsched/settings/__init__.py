@@ -1,6 +1,6 @@
-"""Settings: every ``CRAWLSCHED_*`` setting, read and checked once, at the start of a crawl.
+"""Settings: every ``CRAWLSCHED_*`` setting is read and checked once, at the start of a crawl.
 
-Imports the types of settings' values, and neither Scrapy nor SQL. Begin reading with `settings`.
+The package imports the types of the settings' values, but neither Scrapy nor SQL. Begin reading with `settings`.
 """
 
 from crawlsched.settings.settings import PREFIX, SETTINGS, Setting, Settings, recipe_from, said_of_gone

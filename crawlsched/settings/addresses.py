@@ -1,4 +1,4 @@
-"""The addresses at which crawlsched listens and posts: receiver of pings, page about the crawl, webhook."""
+"""The addresses of the receiver of pings, of the web page about the crawl, and of the webhook."""
 
 import json
 import re
@@ -24,7 +24,7 @@ _KEY_ALLOWED = "8 to 128 letters, digits and dashes"
 
 
 class Receiver(NamedTuple):
-    """The address at which pings are received, the key that they must have, and the URL by which others reach it."""
+    """The address at which pings are received, the key that pings must have, and the address's public URL."""
 
     host: str
     port: int
@@ -33,7 +33,7 @@ class Receiver(NamedTuple):
 
 
 class WebAddress(NamedTuple):
-    """The address of the page, and the token that shows it: a given one, True for a new one, False for none."""
+    """The address of the web page, and the token that visitors need: a given token, True (a new token), or False."""
 
     host: str
     port: int
@@ -46,7 +46,7 @@ class WebAddress(NamedTuple):
 
 
 def read_receiver(value: object) -> Receiver:
-    """Read the address of the receiver of pings: a dictionary, as it is or as JSON."""
+    """Read the address of the receiver of pings from a dictionary, also as JSON."""
     allowed = "a dictionary such as {'address': 8025, 'key': '4f8c1d20'}, perhaps with 'url': 'https://...'"
     given = _dictionary(value, {"address", "key", "url"})
     if given is None or not {"address", "key"} <= given.keys():
@@ -57,7 +57,7 @@ def read_receiver(value: object) -> Receiver:
 
 
 def read_web(value: object) -> WebAddress:
-    """Read the address of the page, or a dictionary with the token beside it."""
+    """Read the address of the web page, or a dictionary with the address and the token."""
     given = _dictionary(value, {"address", "token"})
     if given is None:
         return WebAddress(*read_address(value))
@@ -72,7 +72,7 @@ def read_web(value: object) -> WebAddress:
 
 
 def read_webhook(value: object) -> tuple[str, str | None]:
-    """Read the URL to which changes are posted, or a dictionary that also has the key that signs them."""
+    """Read the URL to which changes are posted, or a dictionary with the URL and the key for the signatures."""
     given = _dictionary(value, {"url", "key"})
     allowed = "an http or https URL such as https://hooks.example.com/changes?token=1234"
     if given is None:
@@ -81,7 +81,7 @@ def read_webhook(value: object) -> tuple[str, str | None]:
 
 
 def read_address(value: object) -> tuple[str, int]:
-    """Read an address to listen at: a port of this machine itself, or host:port."""
+    """Read an address to listen at: host:port, or only a port (then only this machine can connect)."""
     match = re.fullmatch(r"(?:(?:\[([0-9A-Fa-f:]+)\]|([^:\s]+)):)?([0-9]{1,5})", str(value).strip())
     if match is None or isinstance(value, bool) or int(match[3]) > 65_535:
         raise ValueError(_ADDRESS_ALLOWED)
@@ -89,7 +89,7 @@ def read_address(value: object) -> tuple[str, int]:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address is one of this machine itself, which no other machine reaches.
+    """Whether an address is a loopback address, which no other machine can reach.
 
     >>> is_loopback("127.0.0.2"), is_loopback("::1"), is_loopback("localhost"), is_loopback("0.0.0.0")
     (True, True, True, False)
@@ -101,7 +101,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _dictionary(value: object, names: set[str]) -> Mapping[str, Any] | None:
-    """Return a dictionary of these names, as it is or read from JSON; None: it is no dictionary."""
+    """Return a dictionary, also from JSON; None if the value is none. Keys that are not in `names` are an error."""
     if isinstance(value, str) and value.lstrip().startswith("{"):
         try:
             value = json.loads(value)
@@ -115,7 +115,7 @@ def _dictionary(value: object, names: set[str]) -> Mapping[str, Any] | None:
 
 
 def _key(value: object) -> str:
-    # As IndexNow wants it.
+    # IndexNow requires this form of a key.
     if not isinstance(value, str) or re.fullmatch(r"[A-Za-z0-9-]{8,128}", value) is None:
         raise ValueError(f"one with a key of {_KEY_ALLOWED}")
     return value
@@ -125,7 +125,7 @@ def _url(value: object, allowed: str, may_have_query: bool) -> str:
     try:
         parts = urlsplit(value.strip() if isinstance(value, str) else "")
         is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # an impossible port
+    except ValueError:  # the port is impossible
         raise ValueError(allowed) from None
     if not is_url or re.search(r"\s", parts.geturl()) or (not may_have_query and (parts.query or parts.fragment)):
         raise ValueError(allowed if may_have_query else f"{allowed}, without a query")

@@ -1,4 +1,4 @@
-"""Hours: a bandwidth for some hours of each day, and another for the rest, in a time zone."""
+"""Hours: bandwidths for some hours of each day, in a time zone, and another bandwidth for all other hours."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ HOURS_ALLOWED = (
     "zone (UTC without one) to a bandwidth or 0, and 'else' to that of all other times"
 )
 _SPAN = re.compile(r"(\d{1,2}):(\d\d)\s*-\s*(\d{1,2}):(\d\d)(?:\s+(\S+))?")
-# In minutes.
+# The length of a day in minutes.
 _DAY = timedelta(days=1) // timedelta(minutes=1)
 
 
-# The minute of the day at which it begins, the one at which it ends (on the next day if smaller), the zone, the rate.
+# A span of hours: its first minute of the day, the minute at which it ends, the time zone, and the rate. If the end is
+# smaller than the beginning, it is on the next day.
 _Span = tuple[int, int, ZoneInfo, float]
 
 
 class Hours(NamedTuple):
-    """Bandwidths by the time of day; made by `Hours.read`.
+    """Bandwidths by the time of day; `Hours.read` makes them.
 
     Examples
     --------
@@ -35,12 +36,12 @@ class Hours(NamedTuple):
     [1.0, 20.0, 20.0, 1.0]
     """
 
-    spans: tuple[_Span, ...]  # where two contain a time, the first one counts
+    spans: tuple[_Span, ...]  # if several spans contain a time, the first of them counts
     otherwise: float  # crawls per second at all other times
 
     @classmethod
     def read(cls, written: Mapping[str, object], read_rate: Callable[[object], float]) -> Hours:
-        """Read the value of a setting, or raise ValueError with the end of "CRAWLSCHED_BANDWIDTH must be"."""
+        """Read the value of the setting; for a wrong value raise ValueError with the end of its "must be" sentence."""
         spans: list[_Span] = []
         otherwise: float | None = None
         for name, value in written.items():
@@ -61,7 +62,7 @@ class Hours(NamedTuple):
         return cls(tuple(spans), otherwise)
 
     def rate_at(self, now: float) -> float:
-        """Return the crawls per second at a time, in POSIX seconds; 0: none at all."""
+        """Return the crawls per second at a time in POSIX seconds; 0: no crawls at this time."""
         time = datetime.fromtimestamp(now, UTC)
         return next((rate for first, last, zone, rate in self.spans if _holds(first, last, zone, time)), self.otherwise)
 
@@ -70,7 +71,7 @@ class Hours(NamedTuple):
         return max(self.otherwise, *(rate for *_, rate in self.spans))
 
     def mean(self, now: float) -> float:
-        """Return the mean rate of the day that begins now."""
+        """Return the mean rate of the 24 hours that begin now."""
         start = datetime.fromtimestamp(now, UTC)
         return fmean(self.rate_at((start + timedelta(minutes=minute)).timestamp()) for minute in range(0, _DAY, 5))
 

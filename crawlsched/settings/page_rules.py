@@ -19,18 +19,18 @@ from crawlsched.settings.values import (
 
 __all__ = ["PageRule", "read_host_shares", "read_page_rules"]
 
-# A page keeps the number of its rule in one byte.
+# The number of a page's rule is stored in one byte, which limits the number of rules.
 _MOST = int(np.iinfo(np.uint8).max)
 
 
 class PageRule(NamedTuple):
-    """The rule for the pages of a host or a pattern of URLs; where a value is None, the rule for all pages holds."""
+    """The rule for the pages of a host or a pattern of URLs. If a value is None, the general setting applies."""
 
-    where: str  # the name of a host, or a pattern in which ``*`` stands for anything
-    importance: float | None = None  # the worth of a fresh copy, unless a request, file or sitemap states it
+    where: str  # the name of a host, or a pattern in which ``*`` matches any characters
+    importance: float | None = None  # the importance of pages for which no request, file or sitemap states another
     min_interval: float | None = None  # seconds
     max_interval: float | None = None
-    max_pages: int | None = None  # the most URLs that are taken as pages
+    max_pages: int | None = None  # at most this many URLs become pages
 
     def said(self) -> list[Any]:
         """Return the rule in the form of the setting."""
@@ -38,7 +38,7 @@ class PageRule(NamedTuple):
 
 
 def read_page_rules(value: object) -> tuple[PageRule, ...]:
-    """Read rules: a list of pairs, a dictionary, or one of these as JSON.
+    """Read rules from a list of pairs or a dictionary, also as JSON.
 
     >>> read_page_rules([("*/news/*", {"importance": 3, "max_interval": "1h"})])
     (PageRule(where='*/news/*', importance=3.0, min_interval=None, max_interval=3600.0, max_pages=None),)
@@ -92,7 +92,7 @@ def _rule(pair: object) -> PageRule:
 
 @allowing("a dictionary of hosts and shares above 0 and at most 1, such as {'shop.example': 0.25, '*': 0.5}")
 def read_host_shares(value: object) -> tuple[tuple[str, float], ...]:
-    """Read the largest share of the bandwidth for hosts; ``*`` is each host that is not named.
+    """Read the largest share of the bandwidth for each host; ``*`` means each host that is not named.
 
     >>> read_host_shares({"shop.example": 0.25, "*": "0.5"})
     (('shop.example', 0.25), ('*', 0.5))

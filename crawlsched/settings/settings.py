@@ -1,7 +1,7 @@
 """Every ``CRAWLSCHED_*`` setting: its default, and its allowed values.
 
-docs/reference/settings.md says what each means. The start of a crawl checks all values here, and nowhere else. Code
-below the Scrapy layer receives plain values.
+docs/reference/settings.md says what each setting means. All values are checked here, at the start of a crawl, and
+nowhere else. Code below the Scrapy layer receives plain values.
 """
 
 import re
@@ -64,8 +64,8 @@ PREFIX = "CRAWLSCHED_"
 
 _TIMEOUTS = 3.0
 
-# The arguments of a recipe, and the settings from which they come. A module of recipes is loaded when a recipe is made,
-# since that takes longer than loading all settings.
+# The arguments of a recipe, and the settings from which they are read. The modules of recipes are imported only when a
+# recipe is made, since this takes longer than the import of all settings.
 _RECIPE = {
     "method": "fingerprint",
     "keep": "fingerprint_keep",
@@ -77,7 +77,7 @@ _ESTIMATORS = f"one of posterior, {', '.join(POINT_ESTIMATORS)}, or a dictionary
 
 
 def _read_estimator(value: object) -> tuple[str, tuple[tuple[str, Any], ...]]:
-    """Read an estimator: its name, or a dictionary (as it is or as JSON) with its name and parameters."""
+    """Read an estimator: its name, or a dictionary (also as JSON) with its name and parameters."""
     is_name = isinstance(value, str) and not value.lstrip().startswith("{")
     parameters = {"name": str(value).strip()} if is_name else dict(allowing(_ESTIMATORS)(read_table)(value))
     name = parameters.pop("name", None)
@@ -143,14 +143,14 @@ def _read_shards(value: object) -> int:
 
 
 def _setting(default: object, read: Callable[[object], Any], *, secret: bool = False) -> Any:
-    """Return a field of `Settings` that carries its row of the table; a secret value is never shown."""
+    """Return a field of `Settings` whose metadata have its row of the table; a secret value is never shown."""
     row = {"default": default, "read": read, "secret": secret}
     return field(default=read(default), repr=not secret, metadata=row)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The settings of one crawl, read and checked; durations in seconds, the bandwidth in crawls per second.
+    """The checked settings of one crawl. Durations are in seconds, and the bandwidth is in crawls per second.
 
     Examples
     --------
@@ -199,13 +199,13 @@ class Settings:
     one_pass: bool | int = _setting(False, read_one_pass)
     withhold: frozenset[str] = _setting(True, read_withhold)
 
-    #: The bandwidths by the hour of the day, if `CRAWLSCHED_BANDWIDTH` is that.
+    #: The bandwidths by the hour of the day, if `CRAWLSCHED_BANDWIDTH` has several.
     hours: Hours | None = None
     #: Seconds after which a visit without an answer counts as dropped: three times Scrapy's `DOWNLOAD_TIMEOUT`.
     visit_timeout: float = 540.0
 
     def recipe(self) -> "Recipe":
-        """Return the recipe of all pages that have no other."""
+        """Return the recipe of all pages for which no other recipe is set."""
         from crawlsched.change_detection import Recipe
 
         return Recipe(**{name: getattr(self, setting) for name, setting in _RECIPE.items()})
@@ -217,9 +217,9 @@ class Settings:
 
     @classmethod
     def from_scrapy(cls, settings: Mapping[str, Any], spider_name: str | None = None) -> "Settings":
-        """Read the ``CRAWLSCHED_*`` settings out of all others; a `SettingError` has a line for each mistake.
+        """Read the ``CRAWLSCHED_*`` settings from Scrapy's; a `SettingError` has a line for each mistake.
 
-        `spider_name` names the collection where the settings do not.
+        `spider_name` is the name of the collection if the settings have none.
         """
         values, mistakes = _read_all(settings)
         mistakes += _unknown_names(settings)
@@ -239,11 +239,11 @@ class Settings:
 class Setting:
     """One row of the table of settings."""
 
-    name: str  # as it stands in a project's ``settings.py``
-    default: object  # as a person would write it there
-    # Takes the value as set and returns the checked one, or raises ValueError with what is allowed.
+    name: str  # the name in a project's ``settings.py``
+    default: object  # the value as a person would write it there
+    # The reader takes the value that is set. It returns the checked value, or raises ValueError with what is allowed.
     read: Callable[[object], Any]
-    secret: bool = False  # whether the value is never shown: it is a password or a key, or holds one
+    secret: bool = False  # whether the value is never shown, because it contains a password or a key
 
 
 SETTINGS: tuple[Setting, ...] = tuple(
@@ -264,7 +264,7 @@ def _read_all(settings: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
 
 
 def _contradictions(values: Mapping[str, Any]) -> list[str]:
-    """Find settings that contradict each other, though each is allowed by itself."""
+    """Find settings that contradict each other, although each of them is allowed alone."""
     mistakes = []
     web = values.get("web")
     if web is not None and web.token is False and not is_loopback(web.host):
@@ -280,7 +280,7 @@ def _contradictions(values: Mapping[str, Any]) -> list[str]:
         try:
             Recipe(**{name: values[setting] for name, setting in _RECIPE.items()})
         except ValueError as error:
-            # The error names keep[0], the first of the selectors, or all of them.
+            # The error names a selector, such as keep[0], or all selectors, such as keep.
             named = re.sub(r"^(keep|drop)\[", lambda start: f"CRAWLSCHED_FINGERPRINT_{start[1].upper()}[", str(error))
             mistakes.append(named if named != str(error) else f"CRAWLSCHED_FINGERPRINT: {error}")
     for where, written in values.get("fingerprints", ()):
@@ -297,7 +297,7 @@ def _contradictions(values: Mapping[str, Any]) -> list[str]:
 
 
 def _not_with_shards(values: Mapping[str, Any]) -> list[str]:
-    """Find settings that only a single process can have."""
+    """Find settings that are not allowed with several processes."""
     if values.get("shards") is None:
         return []
     mistakes = []
@@ -337,7 +337,7 @@ def _unknown_names(settings: Mapping[str, Any]) -> list[str]:
 
 
 _PREFIX = "CRAWLSCHED_"
-# Settings that are refused: a crawl that ignored them would not do what the user wants.
+# Former settings that are refused, since a crawl without their effect would not do what the user wants.
 _REFUSED = {
     "FINGERPRINT_IGNORE_KEYS": "CRAWLSCHED_FINGERPRINTS = {'*': {'method': 'json', 'ignore_keys': [...]}}",
     "FINGERPRINT_IMAGES": "CRAWLSCHED_FINGERPRINT_KEEP = ['html', 'img::attr(src)']",
@@ -357,7 +357,7 @@ _REFUSED = {
     "WEB_TOKEN": "CRAWLSCHED_WEB = {'address': 8765, 'token': '...'}",
     "WEBHOOK_KEY": "CRAWLSCHED_WEBHOOK = {'url': 'https://...', 'key': '...'}",
 }
-# A crawl without these does no harm; `Addon` still obeys ENABLED = False.
+# Former settings that are ignored, since a crawl without their effect does no harm. `Addon` still obeys ENABLED=False.
 _LEFT_OUT = {
     "DATABASE_UPGRADE": "`crawlsched db upgrade` for the tables of an older version on PostgreSQL",
     "DISCOVERY_HORIZON": "CRAWLSCHED_DISCOVERY_SHARE = 0.5 for how much goes to new pages",
@@ -374,17 +374,17 @@ _LEFT_OUT = {
     ),
     "nothing in its place",
 )
-#: The names of all settings that are gone, without the prefix.
+#: The names of all former settings, without the prefix.
 GONE = frozenset({*_REFUSED, *_LEFT_OUT})
 
 
 def said_of_gone(settings: Mapping[str, Any]) -> list[str]:
-    """Return a sentence for each setting that is gone, but does not stop the crawl."""
+    """Return a sentence for each former setting that does not stop the crawl."""
     return _sentences(settings, _LEFT_OUT)
 
 
 def refused(settings: Mapping[str, Any]) -> list[str]:
-    """Return a sentence for each setting that is gone and stops the crawl."""
+    """Return a sentence for each former setting that stops the crawl."""
     return _sentences(settings, _REFUSED)
 
 

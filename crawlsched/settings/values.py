@@ -1,7 +1,7 @@
-"""Readers of values of settings: a bandwidth, a duration, a list, a function, as they are or as text.
+"""Readers for the values of settings, such as a bandwidth, a duration, a list or a function; all may be given as text.
 
-A reader takes the value that is set (``-s`` gives text) and returns the checked one, or raises ValueError with the end
-of the sentence "CRAWLSCHED_... must be".
+A reader takes the value of a setting (with ``-s`` it is a text) and returns the checked value. For a wrong value it
+raises ValueError with the end of the sentence "CRAWLSCHED_... must be".
 """
 
 import json
@@ -51,14 +51,14 @@ SECONDS_PER = {"s": 1, "min": 60, "h": 3600, "d": int(DAY)}
 _BANDWIDTH = "a positive number of crawls, by itself (per second) or per s, min, h or d, such as 5/s or 20000/d"
 _DURATION = "a number of seconds or a text such as 45s, 30m, 12h or 90d"
 _LISTED = "as a list, as JSON or with commas between them"
-# One a year, and a million a second. A bandwidth outside these bounds is a typing error.
+# One crawl a year, and a million crawls a second. A bandwidth outside these bounds is a typing error.
 _LEAST_BANDWIDTH, _LARGEST_BANDWIDTH = 1 / (366 * DAY), 1e6
 _TRUTHS = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
 _MAY_WITHHOLD = ("wrong_page", "template", "flapping", "noise", "minimum_change", "recipe")
 
 
 def allowing(allowed: str) -> Callable[[Callable[[Any], T]], Callable[[Any], T]]:
-    """Return a decorator for a reader, whose errors all say what is allowed.
+    """Return a decorator for a reader that makes all its errors say what is allowed.
 
     >>> allowing("a whole number")(int)("soon")
     Traceback (most recent call last):
@@ -102,7 +102,7 @@ def parse_bandwidth(text: str | float) -> float:
 
 
 def format_bandwidth(bandwidth: float) -> str:
-    """Return a bandwidth as a person would write it: the shortest text that `parse_bandwidth` reads back.
+    """Return a bandwidth as the shortest text from which `parse_bandwidth` reads the same number.
 
     >>> format_bandwidth(5.0), format_bandwidth(20000 / 86400), format_bandwidth(0.5)
     ('5/s', '20000/d', '0.5/s')
@@ -154,7 +154,7 @@ def read_positive_seconds(value: object) -> float:
 
 @allowing("True or False")
 def read_truth(value: object) -> bool:
-    """Read True or False, and the words that people write for them on a command line."""
+    """Read True or False, or a word for one of them from a command line."""
     return _TRUTHS[str(value).strip().lower()]
 
 
@@ -167,14 +167,14 @@ def read_count(value: object) -> int:
 
 @allowing("True, False, or a number of visits, 1 or more")
 def read_one_pass(value: object) -> bool | int:
-    """Read whether a run is one pass, or its number of visits."""
+    """Read whether a run is a single pass, or the number of visits after which it ends."""
     text = str(value).strip().lower()
     return _TRUTHS[text] if text in _TRUTHS else _right(read_count(value), read_count(value) > 0)
 
 
 @allowing(f"True, False, or a dictionary of these with the keys {', '.join(_MAY_WITHHOLD)}")
 def read_withhold(value: object) -> frozenset[str]:
-    """Read for which reasons changes may be held back: True or False for all, or for each reason."""
+    """Read for which reasons changes may be withheld: True or False, for all reasons or for each reason."""
     if str(value).strip().lower() in _TRUTHS:
         return frozenset(_MAY_WITHHOLD if read_truth(value) else ())
     found = dict(read_table(value))
@@ -191,7 +191,7 @@ def read_conditional(value: object) -> bool | str:
 
 @allowing("a share from 0 to 1, such as 0.9 or 90%")
 def read_share(value: object) -> float:
-    """Read a share: a number from 0 to 1, or a text in per cent."""
+    """Read a share: a number from 0 to 1, or a text with a percentage."""
     text = str(value).strip()
     if text.endswith("%"):
         return _number(text.removesuffix("%"), most=100.0) / 100.0
@@ -207,7 +207,7 @@ def read_text(value: object) -> str:
 @allowing("a database URL such as sqlite:///crawlsched.db or postgresql+psycopg://user:password@host/database")
 def read_database_url(value: object) -> str:
     """Read the URL of a database; only the store checks the database itself."""
-    # The text of a URL object of SQLAlchemy hides the password, so such an object is refused.
+    # A URL object of SQLAlchemy is refused, since its text hides the password.
     text = read_text(value)
     return _right(text, "://" in text)
 
@@ -217,7 +217,7 @@ def _is_none(value: object) -> bool:
 
 
 def read_optional(read: Callable[[object], Any]) -> Callable[[object], Any]:
-    """Return a reader that takes None as well."""
+    """Return a reader that also accepts None."""
 
     def reader(value: object) -> Any:
         try:
@@ -229,7 +229,7 @@ def read_optional(read: Callable[[object], Any]) -> Callable[[object], Any]:
 
 
 def read_function(*names: str) -> Callable[[object], Any]:
-    """Return a reader of a callable or its import path, or of one of these names, which stay as they are."""
+    """Return a reader for a callable or its import path. It returns the given names unchanged."""
     allowed = (f"one of {', '.join(names)}, " if names else "") + "a callable or the import path of one"
 
     def reader(value: object) -> Any:
@@ -250,7 +250,7 @@ def read_function(*names: str) -> Callable[[object], Any]:
 
 
 def _texts(value: object, separator: str | None = r"[\s,]+") -> tuple[str, ...]:
-    """Read a list: one of texts, one written as JSON, or texts with separators between them (None: a single text)."""
+    """Read a list of texts, also from JSON or from a text with separators between them (None: a single text)."""
     if _is_none(value):
         return ()
     if isinstance(value, str):
@@ -267,13 +267,13 @@ def _texts(value: object, separator: str | None = r"[\s,]+") -> tuple[str, ...]:
 def read_urls(value: object) -> tuple[str, ...]:
     """Read a list of absolute URLs."""
     urls = _texts(value)
-    # Reading an impossible port raises ValueError.
+    # `urlsplit(...).port` raises ValueError for an impossible port.
     return _right(urls, all(re.match(r"https?://[^/\s]", url) and urlsplit(url).port != 0 for url in urls))
 
 
 @allowing(f"a list of names of parameters such as sid or utm_*, {_LISTED}")
 def read_names(value: object) -> tuple[str, ...]:
-    """Read a list of names of parameters, in which ``*`` stands for anything."""
+    """Read a list of names of parameters, in which ``*`` matches any characters."""
     names = _texts(value)
     return _right(names, all(name.strip("*") and not re.search(r"[=&?#\s]", name) for name in names))
 
@@ -291,7 +291,7 @@ def read_networks(value: object) -> tuple[IPv4Network | IPv6Network, ...]:
 @allowing("a list of selectors, as a list, as JSON or as a single selector")
 def read_selectors(value: object) -> tuple[str, ...]:
     """Read a list of selectors; change detection parses them."""
-    # Not split at commas, which are part of a selector: "h1, .price" is one selector for both.
+    # The text is not split at commas, since a selector may contain commas, such as "h1, .price".
     return _texts(value, None)
 
 
@@ -304,14 +304,14 @@ def read_bandwidth_or_hours(value: object) -> float | Hours:
 
 @allowing("a dictionary, as it is or as JSON")
 def read_table(value: object) -> tuple[tuple[str, Any], ...]:
-    """Read a dictionary, as it is or as JSON, into pairs."""
+    """Read a dictionary, also from JSON, and return its pairs."""
     table: Any = json.loads(value or "{}") if isinstance(value, str) else value
     is_table = isinstance(table, Mapping) and all(isinstance(key, str) for key in table)
     return tuple(_right(table, is_table).items())
 
 
 def read_date(text: str) -> float:
-    """Read a date of ISO 8601, with a time or without, into POSIX seconds; UTC where no zone is named.
+    """Return the POSIX seconds of an ISO 8601 date, with or without a time; it is in UTC if it names no zone.
 
     >>> read_date("1970-01-02"), read_date("1970-01-01T01:00+01:00")
     (86400.0, 0.0)
@@ -321,7 +321,7 @@ def read_date(text: str) -> float:
 
 
 def fits_no_url(where: str) -> bool:
-    """Whether a name of a host or a pattern of URLs can fit no URL.
+    """Whether a name of a host or a pattern of URLs fits no possible URL.
 
     >>> [fits_no_url(where) for where in ("a.example", "*/api/*", "http*://a.example/*")]
     [False, False, False]

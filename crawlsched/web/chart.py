@@ -10,7 +10,7 @@ from crawlsched.web.html import Html, tag
 
 __all__ = ["Line", "chart"]
 
-#: A line: its name, the class that gives its colour, and a value (None: none) for each place.
+#: A line: its name, the class for its colour, and a value for each place (None: no value).
 Line = tuple[str, str, Sequence[float | None]]
 
 
@@ -27,11 +27,11 @@ def chart(
     has_area: bool = False,
     label: str,
 ) -> Html:
-    """Return a chart; colours and sizes are the stylesheet's.
+    """Return a chart. Colours and sizes are in the stylesheet.
 
-    The scale goes from `low` to `high` (None: to the largest value). `marks` are places with a line and a word.
-    With `is_log`, places have logarithmic distances. `has_area` fills the area below the first line. `label` names the
-    chart for those who do not see it.
+    The scale goes from `low` to `high` (None: to the largest value). `marks` are places that get a vertical line and a
+    word. With `is_log`, the places are on a logarithmic scale. `has_area` fills the area below the first line. `label`
+    is the name of the chart for screen readers.
     """
     known = [value for _, _, values in lines for value in values if value is not None and math.isfinite(value)]
     if len(places) < 2 or not known:
@@ -86,7 +86,7 @@ def chart(
 def _path(
     line: Line, places: Sequence[float], x: Callable[[float], float], y: Callable[[float], float], *, is_area: bool
 ) -> list[Html]:
-    """Return the line, and the area below it if it has one; where values are missing the line has a gap."""
+    """Return the path of a line, and the area below it if it has one. If values are missing, the line has a gap."""
     _, style, values = line
     steps, points, pen = [], [], "M"
     for place, value in zip(places, values, strict=True):

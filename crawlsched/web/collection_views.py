@@ -1,4 +1,4 @@
-"""The views and the feed of one collection over HTTP, with the time that each may take and is kept."""
+"""The views and the feed of one collection over HTTP."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from crawlsched.web.words import SHOWN
 
 __all__ = ["CollectionViews", "aside", "html_answer", "root_of"]
 
-# Seconds before a view is made anew, and the same for views that take long.
+# By path: the title, the function, and after how many seconds the view is made anew.
 _VIEWS: dict[str, tuple[str, Callable[[Context], Html], float]] = {
     "": ("Overview", overview, 1.0),
     "pages": ("Pages", pages, 1.0),
@@ -46,24 +46,24 @@ _MOST_CHANGES = 10_000
 
 
 class CollectionViews:
-    """Answer for one collection, or for a shard of one: ``news``, or ``news/3`` for a shard."""
+    """Answers requests about one collection, such as ``news``, or about one of its shards, such as ``news/3``."""
 
     def __init__(self, name: str, store: Store, reports: Reports) -> None:
         self.name, self.store = name, store
         self._reports = reports
-        # By address: a view, made or in the making, and when its making began.
+        # By address: a view that is complete or being made, and when its making began.
         self._made: dict[str, tuple[asyncio.Future[Html], float]] = {}
 
     @property
     def path(self) -> str:
-        """The path of its views where several collections are shown, without a slash at either end."""
+        """The path of the views if several collections are shown, without a slash at either end."""
         shard, number = self.store.key
-        # If the name of a collection would have to be encoded, the path has its number instead.
+        # If the name of a collection would have to be encoded in a path, the path has its number instead.
         collection = self.store.name if _PLAIN.fullmatch(self.store.name) else f"~{number}"
         return f"c/{collection}" if self.name == self.store.name else f"c/{collection}/{shard}"
 
     def add_to(self, router: web.UrlDispatcher, threads: ThreadPoolExecutor, *, is_one_of: bool) -> None:
-        """Add the views to a server; `threads` make them."""
+        """Add the views to a server; they are made in `threads`."""
         self._threads, self._is_one_of = threads, is_one_of
         below = f"/{self.path}" if is_one_of else ""
         for name in _VIEWS:
@@ -84,8 +84,8 @@ class CollectionViews:
             for old in list(self._made)[:-_MOST_KEPT]:
                 del self._made[old]
         done, _ = await asyncio.wait([made], timeout=0.8)
-        if not done:  # a sentence is shown until it is ready
-            # While the view is made the page shows this, and asks again by itself.
+        if not done:
+            # The page shows this sentence while the view is being made, and reloads itself.
             waiting = tag("main", tag("section", tag("p", "This is being computed …"), class_="panel waiting"))
             return self._answer(request, title, waiting, view=name, refresh=1)
         try:

@@ -1,4 +1,4 @@
-"""HTML made of elements, in which any plain text is escaped; and the frame around every view."""
+"""HTML made of elements in which plain text is escaped, and the frame around every view."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Html", "Node", "document", "link_to", "raw", "tag"]
 
 
 class Html(str):
-    """Markup that was made here, unlike plain text, which gets escaped."""
+    """Markup from this module, which is not escaped, unlike plain text."""
 
     __slots__ = ()
 
@@ -22,7 +22,7 @@ _EMPTY = frozenset(("br", "hr", "img", "input", "link", "meta"))
 
 
 def raw(node: Node) -> str:
-    """Return the source of a node: markup unchanged, anything else escaped.
+    """Return the source of a node: markup is unchanged, and all else is escaped.
 
     >>> raw(["<b>", tag("b", "1 < 2"), None])
     '&lt;b&gt;<b>1 &lt; 2</b>'
@@ -39,8 +39,8 @@ def raw(node: Node) -> str:
 def tag(name: str, /, *children: Node, **attributes: str | float | bool | None) -> Html:
     """Return an element.
 
-    The attribute ``class_`` is "class", and other underscores are dashes. An attribute that is True has no value; one
-    that is None or False is left out.
+    The attribute ``class_`` becomes "class", and other underscores become dashes. An attribute that is True has no
+    value. An attribute that is None or False is left out.
 
     >>> tag("a", "<x>", href="/?a=1&b=2", class_="row", data_at=3, hidden=False)
     '<a href="/?a=1&amp;b=2" class="row" data-at="3">&lt;x&gt;</a>'
@@ -56,7 +56,7 @@ def tag(name: str, /, *children: Node, **attributes: str | float | bool | None) 
 
 
 def link_to(url: str, text: str | None = None) -> Html:
-    """Return a link to another site, without a referrer; other schemes than http and https give plain text.
+    """Return a link to another site, without a referrer, or plain text if the scheme is not http or https.
 
     >>> link_to("javascript:alert(1)")
     '<span>javascript:alert(1)</span>'
@@ -88,7 +88,7 @@ def document(
     is_one_of: bool = False,
     has_views: bool = True,
 ) -> str:
-    """Return a whole page with one `view` of the collection `name`; it reloads after `refresh` seconds, if not 0."""
+    """Return a whole page with one `view` of the collection `name`. It reloads after `refresh` seconds (0: never)."""
     links = [
         tag("a", called, href=f"{base}{path or './'}", class_="chosen" if path == view else None)
         for path, called in _NAMES.items()

@@ -1,4 +1,4 @@
-"""The server: access, routes, and the responses about all collections together."""
+"""The server: access, routes, and responses about all collections together."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 _STATIC = Path(__file__).parent / "static"
 _COOKIE = "crawlsched_token"
-# No content from elsewhere, no inline content, and no other site may frame the page.
+# The page has no content from other sites and no inline content, and no other site may frame it.
 _POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'"
@@ -45,7 +45,7 @@ _HEADERS = {
 class _Server:
     def __init__(self, title: str, watched: Sequence[CollectionViews], host: str, token: str | None) -> None:
         self._title, self._watched, self._host, self._token = title, watched, host, token
-        # Two: a view that takes long does not block others.
+        # Two threads, so that a slow view does not block the others.
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="crawlsched-web")
 
     def app(self) -> web.Application:
@@ -80,8 +80,9 @@ class _Server:
         return answer
 
     def _refusal(self, request: web.Request) -> web.Response | None:
-        """Return why a request is refused; None: it is not."""
-        # DNS rebinding: a foreign site can make its own name lead here. Its requests then have that name.
+        """Return the response that refuses a request; None if it is accepted."""
+        # DNS rebinding: another site can let its own name resolve to this address. Requests of its pages then have this
+        # name as their host.
         name = urlsplit(f"//{request.host}").hostname or ""
         if is_loopback(self._host) and not is_loopback(name):
             return self._say(request, 421, "This address is served under the names of this machine only.")
@@ -94,10 +95,10 @@ class _Server:
         if given is not None and self._knows(given):
             if request.method != "GET" or request.path.endswith(("/changes.jsonl", "/changes.atom", "/metrics")):
                 return None
-            # Histories keep addresses. So the token moves from the address into a cookie that no script and no other
-            # site gets.
+            # Browsers store addresses in their history. So the token moves from the address to a cookie, which scripts
+            # and other sites cannot read.
             rest = "&".join(f"{quote(k)}={quote(v)}" for k, v in request.query.items() if k != "token")
-            # With two slashes at its beginning the address would lead to another site.
+            # Two slashes at its beginning would make the address lead to another site.
             where = f"/{request.rel_url.raw_path.lstrip('/')}{'?' if rest else ''}{rest}"
             response = web.Response(status=303, headers={"Location": where})
             response.set_cookie(_COOKIE, given, httponly=True, samesite="Strict", max_age=int(30 * DAY))
@@ -105,7 +106,7 @@ class _Server:
         bearer = request.headers.get("Authorization", "").removeprefix("Bearer ")
         if self._knows(bearer) or self._knows(request.cookies.get(_COOKIE, "")):
             return None
-        return self._say(request, 401, "This page wants its token: open the address in the crawl's log.")
+        return self._say(request, 401, "This page needs its token: open the address in the crawl's log.")
 
     def _knows(self, given: str) -> bool:
         return self._token is not None and hmac.compare_digest(given.encode(), self._token.encode())
@@ -127,7 +128,7 @@ class _Server:
         return html_answer(document("Collections", main, self._title, is_one_of=True, has_views=False, refresh=10))
 
     def _seen(self, request: web.Request) -> dict[str, Vitals]:
-        """Read the vitals of all watched collections, or of the one that was asked for."""
+        """Read the vitals of all watched collections, or of the requested collection."""
         asked = request.query.get("collection")
         watched = [one for one in self._watched if asked in (None, one.name)]
         if not watched:
@@ -144,7 +145,7 @@ class _Server:
         of_all = [check for of_one in found.values() for check in of_one]
         is_well = all(check.is_well for check in of_all)
         said: dict[str, Any] = {name: [check._asdict() for check in of_one] for name, of_one in found.items()}
-        # A program that restarts an unhealthy crawl looks at the status.
+        # 503 makes a supervisor restart the crawl, so it is only sent if a restart may help.
         status = 200 if all(check.is_well or not check.is_of_process for check in of_all) else 503
         answer = {"collections": said} if len(self._watched) > 1 else {"checks": said[self._watched[0].name]}
         return web.json_response({"ok": is_well, **answer}, status=status)
@@ -153,10 +154,10 @@ class _Server:
 async def serve(
     watched: Sequence[CollectionViews], *, title: str, host: str, port: int, token: str | None
 ) -> AsyncIterator[str]:
-    """Serve; yield the address once the server listens, and stop when the iterator is closed.
+    """Serve the page: yield the address when the server listens, and stop when the iterator is closed.
 
-    Port 0 is any free one. Visitors have to know the token, if there is one. With several collections each has its
-    views below ``/c/``, and a page with the title leads to them.
+    Port 0 means any free port. If there is a token, visitors have to know it. If there are several collections, each
+    has its views below ``/c/``, and a page with the title links to them.
     """
     app = _Server(title, watched, host, token).app()
     runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=1.0)

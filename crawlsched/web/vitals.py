@@ -23,16 +23,17 @@ _LONGEST_UNSAVED = 10.0
 class Vitals:
     """The vitals of a collection at a moment."""
 
-    time: float  # by the clock of the database, POSIX seconds
-    owner: LeaseRow | None  # the crawl that runs, or ran last
+    time: float  # POSIX seconds, by the clock of the database
+    owner: LeaseRow | None  # the crawl that runs now, or ran last
     is_running: bool
-    status: dict[str, Any]  # the newest status that it wrote
-    sample: dict[str, Any]  # the newest row of `samples`; empty: there is none
-    undelivered: int  # pages whose last change has not been through callback and pipelines
-    delivered: int  # lines of the change feed, since the collection was begun
-    resting: list[Host]  # hosts that asked for rest, and still rest
-    withheld: dict[str, int]  # how many responses were held back, by reason
-    failing: dict[str, dict[str, Any]]  # the hosts most of whose pages fail: since when, how, and their pages by state
+    status: dict[str, Any]  # the newest status that the crawl wrote
+    sample: dict[str, Any]  # the newest row of `samples`; empty if there is no row
+    undelivered: int  # the number of pages whose last change has not passed callback and pipelines
+    delivered: int  # the number of lines in the change feed since the collection began
+    resting: list[Host]  # the hosts that get no requests for now, because they asked for it
+    withheld: dict[str, int]  # how many responses were withheld, by reason
+    # The hosts whose pages mostly fail, each with the time of its first failure, its answer, and its pages by state.
+    failing: dict[str, dict[str, Any]]
 
 
 def vitals(store: Store) -> Vitals:
@@ -88,11 +89,11 @@ def checks(
     rest: float | None = None,
     last_pass: float | None = None,
 ) -> list[Check]:
-    """Check that the crawl runs, writes and sends, that hosts answer, and that no given limit is exceeded.
+    """Check that the crawl runs, writes and sends, that hosts answer, and that the given limits are met.
 
-    The limits are the least share of the importance that is expected to be fresh, the least share of a minute's slots
-    used, the most changes that may wait for the spider, the most seconds for which a host may rest, and the most
-    seconds since the end of the last pass. With the last one no crawl has to run.
+    `freshness` is the least expected freshness, and `budget` the least share of a minute's slots that are used. At most
+    `undelivered` changes may wait for the spider, and a host may rest for at most `rest` seconds. The last pass must
+    have ended at most `last_pass` seconds ago. With this limit no crawl has to run.
     """
     status = seen.status
     found = [_leased(seen) if last_pass is None else _passed(seen, last_pass)]
@@ -107,7 +108,7 @@ def checks(
         found.append(_dispatching(status))
     if (paused_since := status.get("paused_since")) is not None:
         paused = max(seen.time - paused_since, 0.0)
-        # A longer pause was probably forgotten.
+        # If a pause is longer than a day, somebody probably forgot it.
         found.append(Check("pause", paused <= DAY, f"paused by hand for {say_duration(paused)}"))
     failing = [say_failing(host, known, seen.time) for host, known in seen.failing.items()]
     more = f" and {len(failing) - 5:,} more" if len(failing) > 5 else ""
@@ -136,7 +137,7 @@ def checks(
 
 
 def say_failing(host: str, known: dict[str, Any], now: float) -> str:
-    """Say how a host fails.
+    """Return a sentence about the failures of a host.
 
     >>> say_failing("shop.example", {"since": 0.0, "answer": "403", "pages": {"live": 1, "refused": 20}}, now=7200.0)
     'shop.example fails (403) for 2 h: 20 of its 21 pages'
@@ -148,7 +149,7 @@ def say_failing(host: str, known: dict[str, Any], now: float) -> str:
 
 
 def of_pages(sample: dict[str, Any]) -> str:
-    """Say from how many pages freshness is computed, and how many of these fail, so that theirs is not known."""
+    """Return a text about the pages from which freshness is computed, and how many of these fail."""
     if sample.get("wanted") is None:
         return ""
     failing = f"; {sample['failing']:,.0f} of them fail" if sample.get("failing") else ""
@@ -168,7 +169,7 @@ def _leased(seen: Vitals) -> Check:
 
 
 def _passed(seen: Vitals, longest: float) -> Check:
-    """Check whether a pass, such as cron starts, has ended or begun lately enough."""
+    """Check whether the last pass (a crawl that cron starts, for example) is recent enough."""
     owner = seen.owner
     if owner is None:
         return Check("passed", False, "it was never crawled")
@@ -177,7 +178,7 @@ def _passed(seen: Vitals, longest: float) -> Check:
     elif owner.released_at is None:
         return Check("passed", False, f"the last pass broke off {say_duration(seen.time - owner.heartbeat_at)} ago")
     else:
-        # A command that wrote to the store, as `crawlsched import` does, is no pass.
+        # Commands that write to the store, such as `crawlsched import`, are no passes.
         ended = seen.status.get("last_sent_at") if owner.spider.startswith("crawlsched ") else owner.released_at
         if ended is None:
             return Check("passed", False, "it was never crawled")
@@ -191,7 +192,7 @@ def _dispatching(status: dict[str, Any]) -> Check:
     if status.get("rests"):
         return Check("dispatching", True, "nothing goes out at this hour (CRAWLSCHED_BANDWIDTH)")
     silence = float(status.get("silence") or 0.0)
-    # A crawl that sends nothing ends by itself after twice this time: four slots where these are rare.
+    # A crawl that sends nothing ends by itself after twice this time. At a low bandwidth, that is four slots.
     longest = max(STALE_AFTER, 2.0 / float(status.get("bandwidth") or 1.0))
     said = (
         "requests go out as they should" if silence <= longest else f"nothing has gone out for {say_duration(silence)}"
@@ -200,5 +201,5 @@ def _dispatching(status: dict[str, Any]) -> Check:
 
 
 def slots_of(sample: dict[str, Any]) -> float:
-    """Count the slots that a sample is about."""
+    """Return the number of slots in the minute of a sample."""
     return float(sum(sample.get(name) or 0.0 for name in ("used", "idle", "no_free_host", "missed")))

@@ -1,4 +1,4 @@
-"""Words: numbers and times in the short form that fits the web page."""
+"""Words: numbers and times as short texts for the web page."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from crawlsched.wording import say_duration, say_interval, say_share
 
 __all__ = ["BINDS", "SHOWN", "ago", "clock", "duration", "moment", "noted", "number", "per_time", "share", "short"]
 
-#: Lines and rows of a view at most.
+#: A view has at most this many lines or rows.
 SHOWN = 100
-#: Texts for what decides a page's next crawl, by the planner's names.
+#: Texts for the reasons that decide a page's next crawl, by the planner's names.
 BINDS = {
     "value": "what a crawl of it is worth",
-    "overdue": "the max_interval of CRAWLSCHED_PAGES: it is overdue, and goes before pages of any value",
-    "forced": "a command, the spider or a long wait: it is forced, and goes before pages of any value",
-    "min_interval": "the min_interval of CRAWLSCHED_PAGES: it may not be crawled again yet",
-    "not_before": "the wait after its last visit, which ended badly",
-    "host": "its host, which asked to be left alone",
-    "in_flight": "nothing: it is being crawled just now",
+    "overdue": "the max_interval of CRAWLSCHED_PAGES: the page is overdue, and is crawled before pages of any value",
+    "forced": "a command, the spider or a long wait: the page is forced, and is crawled before pages of any value",
+    "min_interval": "the min_interval of CRAWLSCHED_PAGES: the page may not be crawled again yet",
+    "not_before": "the wait after its last visit, which failed",
+    "host": "its host, which asked for a pause",
+    "in_flight": "nothing: the page is being crawled now",
 }
 
 
@@ -34,7 +34,7 @@ def noted(report: Mapping[str, Any]) -> list[str]:
     if report["visits"] and report["visits"][0]["outcome"] == "wrong":
         notes.append("at its last visit another page (a log-in wall, an error page) was served in its place")
     if lying := [name for name, standing in report["validators"].items() if standing == "lying"]:
-        notes.append(f"its host's {' and '.join(lying)} did not change when pages did, and are not believed")
+        notes.append(f"its host's {' and '.join(lying)} did not change when pages did, and are not used")
     if report["moved_to"]:
         notes.append(f"it moved to {report['moved_to']}")
     return notes
@@ -63,7 +63,7 @@ def ago(time: float | None, now: float) -> str:
 
 
 def clock(time: float) -> str:
-    """Say a time of the world, UTC."""
+    """Say a time as a date and a clock time, UTC."""
     try:
         return f"{datetime.fromtimestamp(time, UTC):%Y-%m-%d %H:%M:%S} UTC"
     except (OverflowError, ValueError, OSError):
@@ -71,7 +71,7 @@ def clock(time: float) -> str:
 
 
 def moment(time: float | None, now: float) -> Html:
-    """Return how long ago something was; the time itself is shown to those who point at it."""
+    """Return how long ago something was, with the time itself as a tooltip."""
     if time is None or not math.isfinite(time):
         return tag("span", "never", class_="faint")
     return tag("time", ago(time, now), title=clock(time))

@@ -1,4 +1,4 @@
-"""The views: each makes the main part of a page from a context, out of the elements in this module."""
+"""The views: each makes the main part of a web page from a context. This module has the elements that views share."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from crawlsched.web.html import Html, Node, tag
 __all__ = ["Context", "Reports", "card", "choice", "columns", "empty", "listed", "section", "table"]
 
 
-#: The reports of the command line that take longer, as ``--json`` prints them: ``why(url, n_visits)``, ``sources()``
-#: and ``whatif()``.
+#: The slow reports of the command line, in the form that ``--json`` prints: ``why(url, n_visits)``, ``sources()`` and
+#: ``whatif()``.
 Reports = Mapping[str, Callable[..., dict[str, Any]]]
 
 
@@ -35,12 +35,12 @@ def card(name: str, value: Node, note: Node = None, *, style: str = "", href: st
 
 
 def section(title: str, *children: Node, more: Node = None) -> Html:
-    """Return a part of a page."""
+    """Return a part of a web page."""
     return tag("section", tag("header", tag("h2", title), more), *children, class_="panel")
 
 
 def table(headings: list[tuple[str, str]], rows: list[list[Node]]) -> Html:
-    """Return a table; a heading has a word and a style for its column: "r" (right), "w" (only on wide screens)."""
+    """Return a table. A heading is a word and its column's style: "r" (flush right) or "w" (only on wide screens)."""
     head = tag("thead", tag("tr", *[tag("th", word, class_=style or None, scope="col") for word, style in headings]))
     body = [
         tag("tr", *[tag("td", cell, class_=style or None) for cell, (_, style) in zip(row, headings, strict=True)])
@@ -50,7 +50,7 @@ def table(headings: list[tuple[str, str]], rows: list[list[Node]]) -> Html:
 
 
 def empty(sentence: str) -> Html:
-    """Say that there is nothing."""
+    """Return a sentence in place of an empty view."""
     return tag("p", sentence, class_="empty")
 
 
@@ -60,12 +60,12 @@ def listed(items: Sequence[Node], nothing: str) -> Html:
 
 
 def columns(wide: Sequence[Node], side: Sequence[Node]) -> Html:
-    """Return a wide column and one at its side."""
+    """Return a wide column with a narrow column at its side."""
     parts = (tag("div", *wide, class_="wide-column"), tag("div", *side, class_="side-column"))
     return tag("div", *parts, class_="columns")
 
 
 def choice(addresses: Mapping[str, str], chosen: str | None = None, style: str = "choice") -> Html:
-    """Return links by their names; the chosen one is marked."""
+    """Return links by their names; the chosen link is marked."""
     links = [tag("a", name, href=to, class_="chosen" if name == chosen else None) for name, to in addresses.items()]
     return tag("nav", *links, class_=style)

@@ -1,4 +1,4 @@
-"""Changes: the feed, newest first, with removed and new lines where texts are kept."""
+"""Changes: the feed, newest first, with removed and new lines if the texts are stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hosts: which fail, how long they rest, how fast they may be asked, and their faults."""
+"""Hosts: which hosts fail, how long they rest, how many requests they may get, and their faults."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["hosts"]
 
 
 def hosts(context: Context) -> Html:
-    """Return the middle of the page: first hosts that fail, then hosts that rest, then those with most held back."""
+    """Return the middle of the page: first hosts that fail, then hosts that rest, then by withheld responses."""
     now, store = context.now, context.store
     known = store.reader.hosts(notable_at=now)
     names = {host.host for host in known}
@@ -43,11 +43,11 @@ def hosts(context: Context) -> Html:
             ]
         )
     if not rows:
-        return tag("main", section("Hosts", empty("Nothing was learned of any host yet.")))
+        return tag("main", section("Hosts", empty("Nothing is known about any host yet.")))
     headings = [("host", ""), ("fails", ""), ("rests until", ""), ("Crawl-delay", "r"), ("held back", "r")]
     headings += [("wrong pages", "r w"), ("lying headers", "w"), ("robots.txt", "r w")]
     n = store.reader.count_hosts() if len(known) > SHOWN else 0
-    note = f"The first {SHOWN} of {n:,} hosts that something was learned about." if n else None
+    note = f"The first {SHOWN} of {n:,} hosts about which something is known." if n else None
     return tag("main", section("Hosts", tag("p", note, class_="faint") if note else None, table(headings, rows)))
 
 

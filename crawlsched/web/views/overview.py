@@ -1,4 +1,4 @@
-"""Overview: whether a crawl works, how fresh its pages are, and how its slots are used; and a list of collections."""
+"""Overview: whether a crawl works, how fresh its pages are, and how its slots are used. Also a list of collections."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ __all__ = ["collections", "overview"]
 
 _SPANS = {"1h": 3600.0, "24h": DAY, "7d": 7 * DAY, "90d": 90 * DAY}
 _MOST_POINTS = 360
-# Seconds between two samples of one crawl. Counts of fewer seconds than the second number are not scaled to an hour.
+# Two samples that are more seconds apart than the first number have a gap between them. Counts of fewer seconds than
+# the second number are not scaled to an hour.
 _LONGEST_GAP, _SHORTEST = 300.0, 30.0
 
 
@@ -43,7 +44,7 @@ def overview(context: Context) -> Html:
 
 
 def with_gaps(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Put an empty row where no crawl ran, so that no line is drawn over it."""
+    """Insert an empty row where no crawl ran, so that no line is drawn across the gap."""
     found: list[dict[str, Any]] = []
     for row in rows:
         began = row["time"] - (row["seconds"] or 0.0)
@@ -147,7 +148,7 @@ def _withheld(seen: Vitals) -> Html | None:
 
 
 def collections(watched: Sequence[tuple[str, str, Store]]) -> Html:
-    """Return the middle of the page; each collection is given by its name, the path of its views, and its store."""
+    """Return the middle of the page, for collections with their names, the paths of their views, and their stores."""
     rows = [_row(name, path, store) for name, path, store in watched]
     note = tag("p", "Budget and changes are those of the last hour.", class_="faint")
     headings = [("collection", ""), ("expected to be fresh", ""), ("pages", "r"), ("bandwidth", "r w")]

@@ -1,4 +1,4 @@
-"""A page and its why: how often it changes, what a visit is worth, when it comes, and its history."""
+"""A page and its why: its change rate, the value of a visit, the time of the next visit, and its history."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _cards(report: dict[str, Any], now: float) -> list[Html]:
 
 def _visits(visits: list[dict[str, Any]], now: float) -> Html:
     if not visits:
-        return section("Visits", empty("It was not visited yet."))
+        return section("Visits", empty("The page was not visited yet."))
     rows: list[list[Node]] = [
         [
             words.moment(visit["time"], now),
@@ -94,7 +94,7 @@ def _difference(context: Context, report: dict[str, Any]) -> Html | None:
     kept = context.store.reader.text_of(report["page"])
     if kept is None or kept.before is None:
         return None
-    lines = differences(kept.before, kept.text)[:SHOWN] or ["(the kept texts do not differ)"]
+    lines = differences(kept.before, kept.text)[:SHOWN] or ["(the stored texts do not differ)"]
     return section("What changed last", difference(lines), more=words.moment(kept.seen_at, report["time"]))
 
 
@@ -122,4 +122,4 @@ def _ignored(report: dict[str, Any], now: float) -> Html:
         ]
         for known in report["ignored"]
     ]
-    return section("Ignored as noise", listed([*lines, *report["suggested"]], "No part of it is taken for noise."))
+    return section("Ignored as noise", listed([*lines, *report["suggested"]], "No part of the page counts as noise."))

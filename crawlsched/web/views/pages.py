@@ -1,4 +1,4 @@
-"""Pages: the first in one of several orders, or those whose URL contains a text; each leads to its why."""
+"""Pages: the first pages in one of several orders, or the pages whose URL contains a text; each links to its why."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _searched(context: Context, text: str) -> list[Node]:
     rows = _containing(context.store, text, SHOWN + 1)
     if not rows:
         return [empty("No page like this was found.")]
-    more = empty("There are more; type more of the URL.") if len(rows) > SHOWN else None
+    more = empty("There are more pages. Type more of the URL.") if len(rows) > SHOWN else None
     return [_table(rows[:SHOWN], context.now, None, {}), more]
 
 
@@ -94,7 +94,7 @@ def _table(rows: list[dict[str, Any]], now: float, heading: str | None, values: 
     headings += [("fresh", "r"), ("last looked at", "r"), ("visits", "r w")]
     cells: list[list[Node]] = []
     for row in rows:
-        state = row["state"] or "?"  # of a damaged row
+        state = row["state"] or "?"  # a damaged row has no state
         badge = None if state in ("live", "new") else tag("span", state, class_=f"badge {state}")
         link = tag("a", row["url"], href=f"page?url={quote(row['url'], safe='')}", class_="url")
         cells.append(
@@ -116,7 +116,7 @@ def _rows(store: Store, wanted: Select[Any]) -> list[dict[str, Any]]:
 
 
 def _containing(store: Store, text: str, limit: int) -> list[dict[str, Any]]:
-    """Return the first pages whose URL contains a text; an index for this would slow down every new page."""
+    """Return the first pages whose URL contains a text. There is no index, since it would slow down every new page."""
     if (page := store.reader.find(text)) is not None:
         return _rows(store, _WANTED.where(_page.page == page))
     with store.database.reading() as connection:

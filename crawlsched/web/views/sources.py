@@ -1,4 +1,4 @@
-"""Sources: what each source of announcements has proved to be worth, with its interval."""
+"""Sources: the quality of each source of announcements, with its interval."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ def sources(context: Context) -> Html:
     headings = [("source", ""), ("true announcements", ""), ("changes announced", ""), ("true", "r w")]
     headings += [("delay", "r w"), ("read", "r"), ("problems", "w")]
     legend = (
-        "As crawlsched sources has them, best first. The line in a bar is the 95 % interval. True: how many visits "
+        "The best sources come first. The line in a bar is the 95 % interval. True: how many visits "
         "after an announcement found a change."
     )
     return tag("main", section("Sources of announcements", tag("p", legend, class_="faint"), table(headings, rows)))
 
 
 def source_link(source: dict[str, Any]) -> Node:
-    """Return what a source is, and its address."""
+    """Return the kind of a source, and its address."""
     kind, _, url = source["name"].rpartition(" ")
     return [tag("span", kind, class_="badge"), " ", link_to(url)] if "://" in url else tag("span", source["name"])
 
 
 def trust_bar(share: float | None, interval: Any, unknown: str | None = None) -> Html:
-    """Return a share as a bar with its interval, or a text that says why it is not known."""
+    """Return a share as a bar with its interval, or a text that says why the share is not known."""
     said = say_trust(share, interval, unknown)
     if share is None or interval is None:
         return tag("span", said, class_="faint")

@@ -1,4 +1,4 @@
-"""What if: the freshness at other bandwidths, and the bandwidth that a given freshness takes."""
+"""What if: the freshness at other bandwidths, and the bandwidth that a given freshness needs."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def whatif(context: Context) -> Html:
         card("all in turn", words.share(now_at["freshness_in_turn"] if now_at else None), "at the same bandwidth"),
         class_="cards",
     )
-    note = f"By what is known now, from {report['sample']:,} of {report['pages']:,} pages."
+    note = f"Computed from what is known now, for {report['sample']:,} of {report['pages']:,} pages."
     headings = [("freshness", "r"), ("takes", "r"), ("of today's", "r")]
     return tag(
         "main",
