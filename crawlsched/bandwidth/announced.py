@@ -46,7 +46,7 @@ def refresh_rates_with_signals(
     -----
     Problem (4) of Busa-Fekete et al., solved by Theorem 1. Page i is crawled when its effective elapsed time reaches
     the ι with V(ι) = Λ. That is 1/ψ(ι) times a second on average (Lemma 4). With y = α ι, the objective is
-    o = μ exp(-y) + V(y)/ψ(y). Without the price of the crawls, V(y)/ψ(y), it is μ exp(-y).
+    o = μ exp(-y) + V(y)/ψ(y). The second term is the price of the crawls. Without it the objective is μ exp(-y).
 
     If all changes of a page are announced (recall is 1), its freshness falls only with announcements, and its threshold
     is a number of announcements. A page crawled at every n-th announcement has the rate γ/n and the crawl value V(n). A

@@ -1,4 +1,4 @@
-"""Division: a bandwidth divided among pages so that no crawl would be worth more elsewhere.
+"""Division: divide a bandwidth among pages, so that no crawl would gain more on another page.
 
 For a given sum of rates, a sum of concave gains is largest if all gains have the same slope, the threshold Λ. Then each
 page gets the rate at which its own gain has that slope. (These are the Karush-Kuhn-Tucker conditions, which Busa-Fekete
@@ -33,7 +33,7 @@ __all__ = [
 
 
 def page_arrays(**arguments: ArrayLike) -> list[FloatArray]:
-    """Return the arguments as float64 arrays with one entry per page, or raise an error that names the wrong one.
+    """Return float64 arrays with one entry per page, or raise an error that names the wrong argument.
 
     A single number is used for every page and takes no memory.
     """

@@ -65,7 +65,7 @@ def refresh_rates(
 
 
 def even_rates(threshold: FloatArray | float, change_rate: FloatArray, importance: FloatArray) -> FloatArray:
-    """Return the inverse of the elapsed time after which the crawl value is the threshold."""
+    """Return the rates of crawls at even intervals, at the end of which the crawl value is the threshold."""
     interval = np.asarray(elapsed_at_value(threshold, change_rate, importance=importance))
     with np.errstate(divide="ignore", over="ignore"):
         return np.where(importance * change_rate > 0.0, 1.0 / interval, 0.0)

@@ -23,7 +23,7 @@ _PRODUCT = 64
 def gain(elapsed: FloatArray, rates: FloatArray) -> FloatArray:
     """Return the GREEDY crawl value of importance 1, (1 - (1 + x) exp(-x)) / r with x = r τ.
 
-    Its rounding error is below 1e-15 τ, whatever the rate.
+    Its rounding error is below 1e-15 τ for all rates.
     """
     # Beyond x = 40, exp(-x) is negligible, and a larger x would only add rounding errors.
     minus_x = np.maximum(rates * -elapsed, -LARGEST_EXPONENT)

@@ -26,8 +26,8 @@ class CrawlValues(Protocol):
     def reaches(self, pages: IndexArray, level: float | FloatArray, now: float) -> FloatArray:
         """Estimate when crawl values reach a level, in POSIX seconds, `now` or later; inf: never. O(n K).
 
-        A time too early costs another look at the page, while a time too late delays its crawl. So the estimate has to
-        err on the early side.
+        If the time is too early, the page is only evaluated once more. If the time is too late, the crawl is late. So
+        the estimate has to be too early rather than too late.
         """
 
 
@@ -62,7 +62,7 @@ class ValueLines:
         return self._host[: self._n]
 
     def of(self, pages: IndexArray, now: float) -> FloatArray:
-        """Compute n crawl values, and return the straight lines for `append`; the first row has the values at `now`."""
+        """Return the straight lines of pages, for `append`; the first row has the values at `now`. O(n) values."""
         lines: FloatArray = np.zeros((4, pages.size))
         lines[2:], elapsed = now, now - self._columns.crawled_at[pages]
         grows = elapsed < np.inf

@@ -53,7 +53,7 @@ class DueTimes:
 
     @property
     def are_many(self) -> bool:
-        """Whether going through all pages at once takes too long. O(1)."""
+        """Whether a search of all pages in one step takes too long. O(1)."""
         return self.place.size > ROWS_AT_ONCE
 
     def set(self, pages: IndexArray, times: FloatArray) -> None:

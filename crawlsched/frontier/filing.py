@@ -125,7 +125,7 @@ class Filing:
             self._forced.discard(page)
 
     def force(self, pages: IndexArray) -> None:
-        """Let pages go before all others, in the order of these calls and of the array; O(log n) a page.
+        """Let pages go before all others, in the order of the calls, and of the array in each call; O(log n) a page.
 
         Forced pages go even if they may not be crawled yet. Pages in flight are left alone.
         """
@@ -193,7 +193,7 @@ class Filing:
         return pages[~is_new]
 
     def _put_back(self, pages: IndexArray, now: float) -> None:
-        """File pages that were due too early, so that they are not due again at once."""
+        """File pages that were due too early, so that they are not due again immediately."""
         again = now + np.maximum(_WAIT_AGAIN * (now - self._pages.crawled_at[pages]), self.slot)
         self._due.place[pages] = FILED
         self._due.at[pages] = np.maximum(again, np.nextafter(self._looked_until, np.inf))
@@ -208,7 +208,7 @@ class Filing:
             self._look(now)
 
     def _look(self, now: float) -> None:
-        """Compute the due times of filed pages, and make candidates of those that are due."""
+        """Compute the due times of filed pages, and make due pages candidates."""
         self._now = now = max(now, self._now)
         self._looked_until = now + self._slots_together * self.slot
         if self._filed:
@@ -388,7 +388,7 @@ def _sample(pages: IndexArray) -> IndexArray:
 
 
 def _exceeded(values: FloatArray, share: float) -> float:
-    """Return the value that about a share of the values exceed; 0: there are none."""
+    """Return the value that about this share of the values exceed; 0 if there are no values."""
     if not values.size:
         return 0.0
     # A level that is too low rises as pages become candidates. After each fall, all due times are computed anew.

@@ -87,7 +87,7 @@ class Knowledge:
         return unsignalled + signal_rate * -np.expm1(-signal_weight)
 
     def rows(self, pages: npt.ArrayLike) -> IndexArray:
-        """Return pages as an array of distinct row numbers, or raise `ValueError` if one of them is no page."""
+        """Return pages as an array of distinct row numbers; raise `ValueError` if a number belongs to no page."""
         rows = np.unique(np.asarray(pages, np.intp))
         if rows.size and not (rows[0] >= 0 and rows[-1] < self.pages.n):
             raise ValueError(f"pages must hold row numbers from 0 to {self.pages.n - 1}, got {pages!r}.")

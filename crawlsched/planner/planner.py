@@ -72,7 +72,7 @@ class Observation(NamedTuple):
 
 
 class Planner(Knowledge):
-    """Decide which page to crawl, and learn from what the visit found; the only writer of `Pages`.
+    """Decide which page to crawl, and learn from what visits find; only the planner and its parts write to `Pages`.
 
     Parameters
     ----------
@@ -424,7 +424,7 @@ class Planner(Knowledge):
         self._refile(rows, now)
 
     def standing(self, page: int) -> str:
-        """Return the standing of a page that has had a copy: live, failing, gone or moved."""
+        """Return the standing of a page that had a copy at some time: live, failing, gone or moved."""
         pages = self.pages
         state = pages.state.item(page)
         if state == LIVE or not pages.n_crawls.item(page):
@@ -440,7 +440,7 @@ class Planner(Knowledge):
     # -- announcements
 
     def covered(self, pages: npt.ArrayLike, source: int, now: float) -> None:
-        """Let a source count for the pages that it names; the first time is no announcement. O(1) a page."""
+        """Let a source count for the pages that it names; this is not yet an announcement. O(1) a page."""
         self.at(now)
         self._counts.cover(self.rows(pages), source, now)
 

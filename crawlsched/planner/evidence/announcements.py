@@ -41,7 +41,7 @@ class OwnPrecision:
         self.counts: npt.NDArray[np.float32] = np.zeros((0, len(COLUMNS)), np.float32)
 
     def of(self, page: int) -> tuple[float, float]:
-        """Return how many announcements of a page were true and how many false, by its visits."""
+        """Return how many announcements of a page were true and how many false, as visits found."""
         if page >= self.counts.shape[0]:
             return 0.0, 0.0
         true, false = self.counts[page].tolist()

@@ -83,7 +83,7 @@ _AS_LIKELY = 0.01
 
 
 def explain(planner: Planner, page: int, now: float) -> dict[str, Any]:
-    """Return why a page is crawled when it is.
+    """Return what decides when a page is crawled.
 
     Intervals are in seconds and rates per second. Times are POSIX seconds; inf: never. ``likely_time`` is a guess of
     the next visit. It is chosen so that the wait is most probably between 0.3 and 3 times the guess. It ignores limits,
