@@ -50,10 +50,10 @@ def refresh_rates_with_signals(
 
     If all changes of a page are announced (recall is 1), its freshness falls only with announcements, and its threshold
     is a number of announcements. A page crawled at every n-th announcement has the rate γ/n and the crawl value V(n). A
-    rate between γ/(n+1) and γ/n needs a mixture of n+1 and n, and the objective is a straight line of the slope V(n)
-    between these rates. It is also a straight line between 0 and γ if no announcement is false. The demand curve has a
-    step at the slope of each straight line. Such pages cannot use more than γ crawls per second. (The proof of Theorem
-    1 lacks a factor f in w'/f'; its result is right.)
+    rate between γ/(n+1) and γ/n needs a mixture of n+1 and n. Between these rates the objective is a straight line of
+    the slope V(n). It is also a straight line between 0 and γ if no announcement is false. The demand curve has a step
+    at the slope of each straight line. Such pages cannot use more than γ crawls per second. (The proof of Theorem 1
+    lacks a factor f in w'/f'; its result is right.)
 
     References
     ----------

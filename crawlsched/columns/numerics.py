@@ -12,7 +12,7 @@ LARGEST_LOG = -math.log(float_info.min)
 #: Times below the first or above the second limit count as the limit (seconds), so that sums and quotients of times are
 #: finite.
 SHORTEST, LONGEST = 1e-9, 1e15
-#: The golden section. No sequence is spread more evenly than its multiples modulo 1.
+#: The golden section. Its multiples modulo 1 are spread as evenly as possible.
 GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 #: Newton's method ends after a step whose relative size is below this. The next step would be about the square of that,
 #: which rounding would hide.

@@ -35,7 +35,7 @@ class DueTimes:
     """
 
     def __init__(self) -> None:
-        self.at: FloatArray = np.zeros(0)  # by page, POSIX seconds; inf: never by itself
+        self.at: FloatArray = np.zeros(0)  # by page, POSIX seconds; inf: never due
         self.place: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)  # by page, one of the constants of this module
         # The order may have pages due before the first time, and has all pages due before the second.
         self._horizon = self._complete_until = np.inf

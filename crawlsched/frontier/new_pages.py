@@ -79,10 +79,10 @@ class NewPages:
     Notes
     -----
     A page of importance 0 goes only when no other page waits. In a part of a site, pages found last go first. Of pages
-    found together, the most important go first, and equally important pages go in their order. If the pages of one
-    host, at its limit, would take longer than all new pages together, that host goes whenever it may (longest
-    processing time first, R. L. Graham, *Bounds on multiprocessing timing anomalies*, 1969). Several such hosts can be
-    asked at their full pace at the same time.
+    found together, the most important go first, and equally important pages go in their order. A host whose pages, at
+    its limit, would take longer than all new pages together goes whenever it may (longest processing time first, R. L.
+    Graham, *Bounds on multiprocessing timing anomalies*, 1969). Several such hosts can be asked at their full pace at
+    the same time.
     """
 
     def __init__(self, pages: Pages, resting: Container[int]) -> None:

@@ -71,7 +71,7 @@ class Knowledge:
         self.now = -np.inf
 
     def at(self, now: float) -> float:
-        """Return the time, POSIX seconds. If the clock was set back, this time waits until the clock has caught up."""
+        """Return the POSIX time. If the clock was set back, the result stays the same until the clock has caught up."""
         self.now = max(self.now, now)
         return self.now
 

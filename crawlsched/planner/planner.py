@@ -215,7 +215,7 @@ class Planner(Knowledge):
         `host` is a row number of hosts, and `part` the part of the host's site
         (`crawlsched.change_signals.part_number`). If neither `host` nor `importance` is an array, `n` is the number of
         pages. `interval_rules` has the number of the rule that bounds each page's crawl intervals; 0: no rule.
-        `priority` is that of the pages' requests. Pages with a higher priority get their first copies earlier.
+        `priority` is the priority of the pages' requests. Pages with a higher priority get their first copies earlier.
         """
         now = self.at(now)
         pages = self.pages.add(host, now, importance, n, part)

@@ -46,7 +46,7 @@ class Heard(NamedTuple):
     """
 
     source: int
-    n_signals: int  # announcements that count since the last crawl; the next field has those since the first
+    n_signals: int  # announcements that count since the last crawl; `n_signals_total` has all that count
     n_signals_total: int
     signalled_since: float  # time since which the source names the page, POSIX seconds
     true_signals: float

@@ -122,7 +122,7 @@ def explain(planner: Planner, page: int, now: float) -> dict[str, Any]:
 
 
 def _learned_from(planner: Planner, page: int) -> str:
-    """Return from what the precision was learned; if a page has several sources, that of the first source."""
+    """Return "site" or "source": from which of them the precision of the page's first source was learned."""
     groups = planner.in_force.parameters.signal_groups
     return "site" if groups.rows(planner.pages.source[[page]], planner.pages.host[[page]])[0] >= 0 else "source"
 

@@ -20,8 +20,8 @@ _CANDIDATES = 8
 def forecast(planner: Planner, now: float, n: int, pause: Callable[[int], float] = lambda host: 0.0) -> IndexArray:
     """Return at most `n` pages in the order of their next crawls, if nothing is announced or found in the meantime.
 
-    Forced and overdue pages come first. Then come new pages, in their share of the slots, and the pages with the
-    highest values at the time when half of the forecast is over. Each page goes only when its host may be asked.
+    Forced and overdue pages come first. Then come new pages, in their share of the slots, and known pages by their
+    values at half of the time of the forecast. Each page goes only when its host may be asked.
 
     Parameters
     ----------
