@@ -9,8 +9,8 @@
 `low_discrepancy_schedule`    a page for every slot, at given rates
 ============================  =================================================================================
 
-Every division gives an `Allocation`: the rates and the threshold.
-``docs/explanation/bandwidth.md`` says how they are computed and when to use which.
+Each function that divides a bandwidth returns an `Allocation`: the rates and the threshold.
+``docs/explanation/bandwidth.md`` describes how they are computed, and when to use each of them.
 """
 
 from crawlsched.bandwidth.announced import demand, refresh_rates_with_signals

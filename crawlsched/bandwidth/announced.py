@@ -20,7 +20,7 @@ from crawlsched.crawl_value.terms import noisy_terms
 
 __all__ = ["demand", "refresh_rates_with_signals"]
 
-# A value whose negative has the exponential 0: in practice infinite, as a doubt or as the weight of an announcement.
+# From this value on, a doubt or the weight of an announcement is practically infinite: exp(-value) is 0.
 _CERTAIN = 2.0 * LARGEST_LOG
 
 
@@ -31,7 +31,7 @@ def refresh_rates_with_signals(
     importance: ArrayLike,
     bandwidth: float,
 ) -> SignalAllocation:
-    """Divide a bandwidth so that freshness is as large as it can be with ChangeSignals of known quality.
+    """Divide a bandwidth so that freshness is as high as possible with ChangeSignals of known quality.
 
     Parameters
     ----------
@@ -40,19 +40,20 @@ def refresh_rates_with_signals(
     false_signal_rate : array_like of shape (n_pages,) or float
         Announcements per second without a change.
     bandwidth : float
-        Crawls per second, positive; a mean over time, because announcements come at random.
+        Crawls per second, positive. It is a mean over time, because announcements come at random.
 
     Notes
     -----
-    Problem (4) of Busa-Fekete et al., solved by Theorem 1: page i is crawled when its effective elapsed time reaches
-    the ι with V(ι) = Λ, and so 1/ψ(ι) times a second on average (Lemma 4). With y = α ι, the objective is
-    o = μ exp(-y) + V(y)/ψ(y). Without the price of the crawls, V(y)/ψ(y), it is μ exp(-y).
+    Problem (4) of Busa-Fekete et al., solved by Theorem 1. Page i is crawled when its effective elapsed time reaches
+    the ι with V(ι) = Λ. That is 1/ψ(ι) times a second on average (Lemma 4). With y = α ι, the objective is
+    o = μ exp(-y) + V(y)/ψ(y). The second term is the price of the crawls. Without it the objective is μ exp(-y).
 
-    If all changes are announced (recall is 1), a page's freshness falls only with announcements, and its threshold
-    is a number of them. A page crawled at every n-th has the rate γ/n and the crawl value V(n). Rates between γ/(n+1)
-    and γ/n are those of a mixture, and the objective is a straight line of the slope V(n) between them. The same
-    holds between 0 and γ if no announcement is false. The demand curve has steps there. Such pages cannot
-    use more than γ crawls per second. (The proof of Theorem 1 lacks a factor f in w'/f'; its result is right.)
+    If all changes of a page are announced (recall is 1), its freshness falls only with announcements, and its threshold
+    is a number of announcements. A page crawled at every n-th announcement has the rate γ/n and the crawl value V(n). A
+    rate between γ/(n+1) and γ/n needs a mixture of n+1 and n. Between these rates the objective is a straight line of
+    the slope V(n). It is also a straight line between 0 and γ if no announcement is false. The demand curve has a step
+    at the slope of each straight line. Such pages cannot use more than γ crawls per second. (The proof of Theorem 1
+    lacks a factor f in w'/f'; its result is right.)
 
     References
     ----------
@@ -60,7 +61,7 @@ def refresh_rates_with_signals(
 
     Examples
     --------
-    Two pages; the changes of the second are announced well:
+    Two pages; most changes of the second page are announced:
 
     >>> from crawlsched.bandwidth import refresh_rates_with_signals
     >>> allocation = refresh_rates_with_signals([1.0, 1.0], [0.0, 0.9], [0.0, 0.1], 1.0, bandwidth=1.0)
@@ -89,7 +90,7 @@ def _probability(name: str, array: FloatArray) -> None:
 def _columns(
     change_rate: ArrayLike, recall: ArrayLike, false_signal_rate: ArrayLike, importance: ArrayLike
 ) -> list[FloatArray]:
-    """Return the arguments as arrays, change rates and importances first; an error names the wrong one."""
+    """Return the arguments as arrays, change rates and importances first; an error names the wrong argument."""
     change, caught, false, weight = page_arrays(
         change_rate=change_rate, recall=recall, false_signal_rate=false_signal_rate, importance=importance
     )
@@ -104,9 +105,9 @@ def _wanted(threshold: float, *columns: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class _Announced:
-    """Pages whose changes are announced, each crawled by the best threshold on its effective elapsed time.
+    """Pages with announced changes; each page is crawled by the best threshold on its effective elapsed time.
 
-    The threshold is used as y = α ι, minus the log-probability of freshness, which also makes sense at α = 0.
+    The threshold is used as y = α ι, which is minus the log-probability of freshness and is also defined for α = 0.
     """
 
     change_rate: FloatArray
@@ -115,7 +116,7 @@ class _Announced:
     false_signal_rate: FloatArray
 
     def rates(self, threshold: FloatArray | float) -> FloatArray:
-        """Return 1/ψ at the threshold of each page."""
+        """Return the crawl rate 1/ψ of each page at a threshold."""
         doubt, (alpha, gamma, kappa) = self.doubt(threshold), self._parameters
         moving = np.flatnonzero(alpha > 0.0)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -126,7 +127,7 @@ class _Announced:
         return np.where(self.importance * self.change_rate > 0.0, rates, 0.0)
 
     def doubt(self, threshold: FloatArray | float) -> FloatArray:
-        """Return the y at which the crawl value reaches the threshold, ``inf`` if it never does."""
+        """Return the y at which the crawl value reaches the threshold; inf: never."""
         alpha, _, kappa = self._parameters
         elapsed = np.asarray(
             elapsed_at_value(threshold, self.change_rate, self.recall, self.false_signal_rate, self.importance)
@@ -153,8 +154,8 @@ class _Announced:
     def _parameters(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         with np.errstate(over="ignore", under="ignore"):
             alpha, gamma, kappa = natural_parameters(self.change_rate, self.recall, self.false_signal_rate)
-        # A certain announcement makes the copy certainly stale, and so does one of a large weight. A finite weight
-        # distinguishes "at an announcement" from "never" (y infinite).
+        # A certain announcement makes the copy certainly stale, and so does an announcement of a large weight. But only
+        # a finite weight can distinguish a crawl "at an announcement" from "never" (y infinite).
         return np.asarray(alpha), np.asarray(gamma), np.minimum(kappa, _CERTAIN)
 
     @cached_property
@@ -168,14 +169,15 @@ class _Announced:
         return np.where(self.change_rate > 0.0, value, 0.0)
 
     def _announcements(self, threshold: FloatArray) -> FloatArray:
-        """Find by halving the least n with V(n) ≥ Λ, for pages whose freshness falls with announcements only."""
+        """Find by halving the least n with V(n) ≥ Λ, for pages whose freshness falls only with announcements."""
         _, _, kappa = self._parameters
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             share = np.where(self.importance > 0.0, threshold * self.change_rate / self.importance, np.inf)
-        # V(n) = μ/Δ (1 - (1 + n p) exp(-κ n)) with 0 < p = 1 - exp(-κ) ≤ κ: so κ n = z with R^1(z) = share
+        # V(n) = μ/Δ (1 - (1 + n p) exp(-κ n)) with 0 < p = 1 - exp(-κ) ≤ κ. So n is large enough if κ n = z with
+        # R^1(z) = share.
         share = np.minimum(share, 1.0)
         below_one = np.minimum(share, LARGEST_SHARE)
-        # is enough, and n is too small below the value with exp(-κ n) = 1 - share.
+        # Where exp(-κ n) is more than 1 - share, n is too small.
         most = np.ceil(inverse_residual_one(below_one) / kappa) + 1.0
         least = np.maximum(np.floor(-np.log1p(-below_one) / kappa * (1.0 - 1e-12)) - 1.0, 0.0)
         while (most - least > np.maximum(1.0, 4.0 * float_info.epsilon * most)).any():
@@ -192,7 +194,7 @@ def demand(
     recall: ArrayLike = 0.0,
     false_signal_rate: ArrayLike = 0.0,
 ) -> Any:
-    """Return the total rate of crawls if every crawl worth the threshold is made.
+    """Return the total rate of crawls if every crawl worth at least the threshold is made.
 
     Parameters
     ----------
@@ -202,14 +204,14 @@ def demand(
     Returns
     -------
     array_like of the shape of `threshold`
-        Crawls per second. It falls as the threshold rises, and at a threshold of 0 it is ``inf`` unless every change is
+        Crawls per second. It falls as the threshold rises. At a threshold of 0 it is ``inf``, unless every change is
         announced.
 
     Notes
     -----
-    Σ f(ι*(Λ)) of Theorem 1 in Busa-Fekete et al.; its inverse is the `threshold` of `refresh_rates` and
-    `refresh_rates_with_signals`. It shows what a larger bandwidth would bring: the threshold is the gain, in
-    importance, per additional crawl per second.
+    Σ f(ι*(Λ)) of Theorem 1 in Busa-Fekete et al. The inverse function gives the `threshold` of `refresh_rates` and
+    `refresh_rates_with_signals`. `demand` shows what a larger bandwidth would gain: the threshold is the importance
+    gained per additional crawl per second.
 
     References
     ----------

@@ -1,8 +1,8 @@
-"""Division: a bandwidth divided among pages so that no crawl would be worth more elsewhere.
+"""Division: divide a bandwidth among pages, so that no crawl would gain more on another page.
 
-For a given sum of rates, a sum of concave gains is largest if all gains have the same slope, the threshold Λ. Each
-page then wants the rate at which its own gain has that slope (the Karush-Kuhn-Tucker conditions, which Busa-Fekete et
-al. write out in Appendix A). So the search is for one number.
+For a given sum of rates, a sum of concave gains is largest if all gains have the same slope, the threshold Λ. Then each
+page gets the rate at which its own gain has that slope. (These are the Karush-Kuhn-Tucker conditions, which Busa-Fekete
+et al. write out in Appendix A.) So the search is for a single number.
 
 Pages are handled in blocks, so that ten million of them need little more memory than their arrays.
 """
@@ -33,9 +33,9 @@ __all__ = [
 
 
 def page_arrays(**arguments: ArrayLike) -> list[FloatArray]:
-    """Return the arguments as float64 arrays with one entry per page, or raise an error that names the wrong one.
+    """Return float64 arrays with one entry per page, or raise an error that names the wrong argument.
 
-    A number stands for the same value for every page and takes no memory.
+    A single number is used for every page and takes no memory.
     """
     arrays = [_float_array(name, value) for name, value in arguments.items()]
     sizes = {name: array.size for name, array in zip(arguments, arrays, strict=True) if array.ndim == 1}
@@ -50,8 +50,8 @@ def page_arrays(**arguments: ArrayLike) -> list[FloatArray]:
 
 
 def not_negative(name: str, array: FloatArray) -> FloatArray:
-    """Return the array, or raise an error that names an entry that is negative, not a number, or infinite."""
-    # Minimum and maximum need no array of booleans; NaN makes the comparison false.
+    """Return the array, or raise an error that names a negative, infinite or NaN entry."""
+    # Minimum and maximum need no array of booleans. A NaN makes the comparison false.
     if array.size and not (array.min() >= 0.0 and array.max() < np.inf):
         page = int(np.argmax(~((array >= 0.0) & np.isfinite(array))))
         raise ValueError(f"{name}[{page}] is {float(array[page])!r}; every {name} must be finite and 0 or more.")
@@ -65,21 +65,21 @@ def _float_array(name: str, value: ArrayLike) -> FloatArray:
     return array
 
 
-# Width of the final bracket: relative, in the threshold.
+# Relative width of the final bracket, in the threshold.
 _TOLERANCE = 1e-13
 
 
 def _bracket_threshold(demand: Callable[[float], float], target: float, start: float) -> tuple[float, float]:
-    """Return thresholds just below and just above the one at which the demand equals its target.
+    """Return thresholds just below and just above the threshold at which the demand equals its target.
 
-    ``demand(threshold)`` falls as the threshold rises; `start` is a guess. If the target is so large that the threshold
-    cannot be distinguished from 0, it raises ValueError. The method is Chandrupatla's (Advances in Engineering Software
-    28, 1997): inverse quadratic interpolation if that is safe, else halving.
+    ``demand(threshold)`` falls as the threshold rises; `start` is a guess of the threshold. ValueError: the target is
+    so large that the threshold cannot be distinguished from 0. The method is Chandrupatla's (Advances in Engineering
+    Software 28, 1997): inverse quadratic interpolation if that is safe, else halving.
     """
 
     def surplus(log_threshold: float) -> float:
-        # (demand - target) / (demand + target): -1 at no demand, 1 at infinite demand. In between it is close to half
-        # the logarithm of demand/target, which is nearly linear in the logarithm of the threshold.
+        # (demand - target) / (demand + target) is -1 if there is no demand, and 1 if demand is infinite. In between it
+        # is close to half the logarithm of demand/target, which is nearly linear in the logarithm of the threshold.
         return 1.0 - 2.0 * target / (demand(exp(log_threshold)) + target)
 
     x2, f2, x1, f1 = _bracket(surplus, log(start))
@@ -89,9 +89,9 @@ def _bracket_threshold(demand: Callable[[float], float], target: float, start: f
         width = abs(x2 - x1)
         if width <= 2.0 * smallest or f1 == 0.0:
             break
-        # No step is closer to an end than the tolerance, so the bracket closes from both sides.
+        # No step ends closer to an end of the bracket than the tolerance, so the bracket closes from both ends.
         margin = smallest / width
-        # Interpolation may not end, because of rounding; after this many steps only halving is used.
+        # Rounding may keep interpolation from ending, so after this number of steps only halving is used.
         x = x1 + min(max(fraction if step < ROUNDS else 0.5, margin), 1.0 - margin) * (x2 - x1)
         f = surplus(x)
         if (f >= 0.0) == (f1 >= 0.0):
@@ -105,11 +105,12 @@ def _bracket_threshold(demand: Callable[[float], float], target: float, start: f
 
 
 def _bracket(surplus: Callable[[float], float], start: float) -> tuple[float, float, float, float]:
-    """Walk from the start, doubling the step, until the sign changes."""
+    """Walk from the start until the sign changes; each step is twice as long as the step before."""
     near = min(max(start, -LARGEST_LOG), LARGEST_LOG)
     f_near = surplus(near)
     upwards = f_near >= 0.0
-    # Rates go roughly with threshold**-0.5, so the logarithm of the threshold is off by about 4 f; 4.4 f crosses it.
+    # Rates go roughly with threshold**-0.5. So the logarithm of the threshold is off by about 4 f, and 4.4 f crosses
+    # zero.
     step = copysign(max(4.4 * abs(f_near), _TOLERANCE), 1.0 if upwards else -1.0)
     while upwards or near > -LARGEST_LOG:
         far = min(max(near + step, -LARGEST_LOG), LARGEST_LOG)
@@ -124,7 +125,7 @@ def _bracket(surplus: Callable[[float], float], start: float) -> tuple[float, fl
 
 
 def _next_fraction(x1: float, f1: float, x2: float, f2: float, x3: float, f3: float) -> float:
-    """Return the next place between x1 and x2: by inverse quadratic interpolation if it is safe, else the middle."""
+    """Return where to look next between x1 and x2: by inverse quadratic interpolation if safe, else in the middle."""
     if f3 in (f1, f2):
         return 0.5
     xi, phi = (x1 - x2) / (x3 - x2), (f1 - f2) / (f3 - f2)
@@ -138,8 +139,8 @@ class Allocation:
     """A division of the bandwidth among pages."""
 
     rates: FloatArray  # crawls per second of each page
-    # The crawl value at which the bandwidth reaches a page (the Lagrange multiplier Λ); 0: all pages get all they can
-    # use.
+    # The crawl value at which the bandwidth is used up (the Lagrange multiplier Λ). It is 0 if all pages get all crawls
+    # that they can use.
     threshold: float
 
 
@@ -150,32 +151,33 @@ class SignalAllocation(Allocation):
     Attributes
     ----------
     effective_elapsed : ndarray of shape (n_pages,)
-        The threshold policy of each page (ι in the paper): a crawl is due as soon as its elapsed time plus β for every
-        ChangeSignal reaches this, in seconds. ``inf`` if time alone never makes a crawl worth it.
+        The threshold policy of each page (ι in the paper), in seconds: a crawl is due when the elapsed time plus β for
+        every ChangeSignal reaches it. ``inf`` if time alone never makes a crawl worthwhile.
     least_freshness : ndarray of shape (n_pages,)
-        The same policy as a probability, exp(-α ι): a crawl is due as soon as the probability that the copy is fresh
-        falls to this. It also holds if recall is 1, for which β is infinite.
+        The same policy as a probability, exp(-α ι): a crawl is due when the probability that the copy is fresh falls to
+        this. It is also defined if recall is 1 and β infinite.
     """
 
     effective_elapsed: FloatArray
     least_freshness: FloatArray
 
 
-#: The rates at which the slope of each page's gain is the threshold: 0 above its steepest slope, all that is useful at
-#: 0. Called with the threshold, the change rates, the importances, and further arguments of the gain. A gain is a
-#: concave, increasing function of the rate. All ways to divide a bandwidth maximise the sum of the gains, and differ
-#: only in the gain. Its slope is in importance times seconds, the unit of crawl values.
+#: A function that returns the rates at which the slope of each page's gain is the threshold. A rate is 0 if the
+#: threshold is above the steepest slope. At a threshold of 0, a rate is the largest that is useful. The arguments are
+#: the threshold, the change rates, the importances, and further arguments of the gain. A gain is a concave, increasing
+#: function of the rate. All ways to divide a bandwidth maximise the sum of the gains, and differ only in the gain. The
+#: slope of a gain is in importance times seconds, the unit of crawl values.
 WantedRates = Callable[..., FloatArray]
 
 
 def checked(change_rate: ArrayLike, importance: ArrayLike) -> list[FloatArray]:
-    """Return change rates and importances as arrays, or raise an error that names the wrong one."""
+    """Return change rates and importances as arrays, or raise an error that names the wrong argument."""
     change, weight = page_arrays(change_rate=change_rate, importance=importance)
     return [not_negative("change_rate", change), not_negative("importance", weight)]
 
 
 def divide(wanted: WantedRates, columns: Sequence[FloatArray], bandwidth: float) -> Allocation:
-    """Return the best division of the bandwidth among pages, whose change rates, importances, ... are the columns."""
+    """Return the best division of a bandwidth among pages; the columns are change rates, importances, ... of pages."""
     if not 0.0 < bandwidth < np.inf:
         raise ValueError(f"bandwidth is {bandwidth!r}; it must be a positive, finite number of crawls per second.")
 
@@ -185,8 +187,8 @@ def divide(wanted: WantedRates, columns: Sequence[FloatArray], bandwidth: float)
     if total(0.0) <= bandwidth:
         return Allocation(rates=_rates(wanted, columns, 0.0), threshold=0.0)
     below, above = _bracket_threshold(total, bandwidth, _start(columns, bandwidth))
-    # Rates are interpolated between the two ends of the bracket, so that they add up exactly. This moves a rate by more
-    # than rounding only if demand is so steep that no threshold meets the bandwidth.
+    # The rates at the two ends of the bracket are interpolated, so that they add up exactly. This moves a rate by more
+    # than rounding only if demand is so steep that it equals the bandwidth at no threshold.
     rates, least = _rates(wanted, columns, below), _rates(wanted, columns, above)
     missing = bandwidth - fsum(float(np.sum(least[pages])) for pages in blocks(rates.size))
     room = fsum(float(np.sum(rates[pages] - least[pages])) for pages in blocks(rates.size))

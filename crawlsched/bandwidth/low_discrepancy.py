@@ -1,4 +1,4 @@
-"""Low-discrepancy schedule: a page for each slot, so that each page is always close to its rate."""
+"""Low-discrepancy schedule: a page for each slot, such that each page is crawled close to its rate at all times."""
 
 from heapq import heappop, heappush
 from math import ceil
@@ -13,26 +13,28 @@ __all__ = ["low_discrepancy_schedule"]
 
 
 def low_discrepancy_schedule(rates: ArrayLike, n_slots: int) -> IndexArray:
-    """Give each slot a page, so that after any number of slots every page has had its share to within one crawl.
+    """Assign a page to each slot; after any number of slots, each page is within one crawl of its share.
 
     Parameters
     ----------
     rates : array_like of shape (n_pages,)
-        Crawls per second, or in any other unit: every slot is used, so only the ratios of the rates matter.
+        Crawls per second, or in any other unit. Only the ratios of the rates matter, since every slot is used.
     n_slots : int
         How many slots to fill.
 
     Notes
     -----
     Algorithm 3 of Azar et al. (LDS in Busa-Fekete et al., section 6.4), which is the schedule of Tijdeman. Let q be a
+    Algorithm 3 of Azar et al. (LDS in Busa-Fekete et al., section 6.4), which is the schedule of Tijdeman. Let q be a
     page's share of all rates, x the number of its crawls so far, k the number of pages whose rate is not 0, and
-    d = 1 / (2k - 2). The page may be crawled again from the first slot n with q n - x ≥ d on, and its deadline is the
-    last slot with q n - x ≤ 1 - d. Of the pages that may be crawled, the one with the earliest deadline goes (ties: the
-    lowest page). After n slots the number of crawls of a page differs from q n by at most 1 - d, and no schedule
-    can guarantee a smaller difference. It takes O(log k) operations per slot: pages that may not be crawled yet wait
-    in a list per slot, the others in a heap ordered by deadline.
+    d = 1 / (2k - 2). The page may be crawled again from the first slot n with q n - x ≥ d. Its deadline is the last
+    slot with q n - x ≤ 1 - d. Of the pages that may be crawled, the page with the earliest deadline goes (ties: the
+    lowest page). After n slots, the number of crawls of a page differs from q n by at most 1 - d. No schedule can
+    guarantee a smaller difference. The schedule takes O(log k) operations per slot: pages that may not be crawled yet
+    wait in a list per slot, and the others in a heap ordered by deadline.
 
-    There is one departure: if rounding leaves no page that may be crawled, the page that may be crawled next goes.
+    This function differs from the algorithm in one way: if rounding leaves no page that may be crawled, the page whose
+    turn comes next goes.
 
     References
     ----------
@@ -52,7 +54,7 @@ def low_discrepancy_schedule(rates: ArrayLike, n_slots: int) -> IndexArray:
     crawled = np.flatnonzero(rate)
     if crawled.size == 0:
         raise ValueError("rates are all 0; at least one page must have a rate above 0.")
-    # Divided by the largest first, so that the sum stays finite.
+    # The rates are first divided by the largest, so that their sum stays finite.
     scaled = rate[crawled] / rate[crawled].max()
     order = _earliest_deadlines_first(scaled / scaled.sum(), int(n_slots))
     return crawled[order]

@@ -1,4 +1,4 @@
-"""The best plans without announcements: crawls at even intervals, at random times, or without giving up a page."""
+"""The best plans without announcements: at even intervals, at random times, or with crawls for every page."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,7 +22,7 @@ def refresh_rates(
     importance: ArrayLike,
     bandwidth: float,
 ) -> Allocation:
-    """Divide a bandwidth so that freshness is as large as it can be without announcements.
+    """Divide a bandwidth so that freshness is as high as possible without announcements.
 
     Parameters
     ----------
@@ -36,16 +36,16 @@ def refresh_rates(
     Returns
     -------
     Allocation
-        The rates, and the threshold: the value that `crawlsched.crawl_value.greedy` has at the end of each interval.
+        The rates, and the threshold: the crawl value `crawlsched.crawl_value.greedy` at the end of each interval.
 
     Notes
     -----
     Problem (5) of Busa-Fekete et al.: maximise Σ G(ξ; μ, Δ) with G = (μ/Δ) ξ (1 - exp(-Δ/ξ)), subject to Σ ξ = R.
-    The slope of G is the crawl value μ/Δ (1 - (1 + x) exp(-x)) after the interval 1/ξ, with x = Δ/ξ. At the optimum
-    it is the threshold Λ for every page that is crawled. Pages with μ/Δ ≤ Λ are not crawled, nor are pages that never
-    change or do not matter.
+    After the interval 1/ξ the slope of G is the crawl value μ/Δ (1 - (1 + x) exp(-x)), with x = Δ/ξ. At the optimum
+    this slope equals the threshold Λ for every page that is crawled. Pages with μ/Δ ≤ Λ are not crawled. Pages that
+    never change or have no importance are not crawled, either.
 
-    It needs a few numbers per page besides the arguments, and some seconds for ten million pages.
+    The function needs memory for a few numbers per page besides the arguments, and some seconds for ten million pages.
 
     References
     ----------
@@ -65,7 +65,7 @@ def refresh_rates(
 
 
 def even_rates(threshold: FloatArray | float, change_rate: FloatArray, importance: FloatArray) -> FloatArray:
-    """Return the inverse of the elapsed time after which the crawl value is the threshold."""
+    """Return the rates of crawls at even intervals, at the end of which the crawl value is the threshold."""
     interval = np.asarray(elapsed_at_value(threshold, change_rate, importance=importance))
     with np.errstate(divide="ignore", over="ignore"):
         return np.where(importance * change_rate > 0.0, 1.0 / interval, 0.0)
@@ -76,18 +76,18 @@ def harmonic_rates(
     importance: ArrayLike,
     bandwidth: float,
 ) -> Allocation:
-    """Divide a bandwidth so that every page that changes and matters is crawled, however fast it changes.
+    """Divide a bandwidth so that every page that changes and has importance is crawled, even if it changes fast.
 
     The arguments are those of `refresh_rates`.
 
     Notes
     -----
-    With ρ the rate, Δ the change rate, μ the importance, the plan minimises the harmonic staleness cost
-    -Σ μ ln(ρ / (ρ + Δ)) of Kolobov et al.; ρ / (ρ + Δ) is the freshness of a page which is crawled at random times
-    (as a Poisson process). The slope μ Δ / (ρ (ρ + Δ)) grows without bound as the rate falls, so no page is given up;
-    the other plans give up pages that change too fast. Solved for the rate,
-    ρ = (sqrt(Δ² + 4 μ Δ / Λ) - Δ) / 2; it is computed as 2c / (Δ + sqrt(Δ² + 4c)) with c = μ Δ / Λ, where
-    nothing cancels. Pages that never change, or have no importance, get no crawls.
+    With ρ the rate, Δ the change rate and μ the importance, the plan minimises the harmonic staleness cost
+    -Σ μ ln(ρ / (ρ + Δ)) of Kolobov et al. Here ρ / (ρ + Δ) is the freshness of a page that is crawled at random times
+    (as a Poisson process). The slope μ Δ / (ρ (ρ + Δ)) grows without bound as the rate falls, so every such page gets
+    crawls. The other plans give up pages that change too fast. Solved for the rate, ρ = (sqrt(Δ² + 4 μ Δ / Λ) - Δ) / 2.
+    It is computed as 2c / (Δ + sqrt(Δ² + 4c)) with c = μ Δ / Λ, which avoids cancellation. Pages that never change or
+    have no importance get no crawls.
 
     References
     ----------
@@ -109,7 +109,7 @@ def harmonic_wanted(threshold: FloatArray | float, change_rate: FloatArray, impo
     useful = importance * change_rate
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         c = useful / threshold
-        # sqrt(Δ² + (2 sqrt(c))²) without overflow; where nothing is useful, 0/0 stands for 0.
+        # sqrt(Δ² + (2 sqrt(c))²) is computed without overflow. If a page needs no crawls, 0/0 gives the rate 0.
         rates = 2.0 * c / (change_rate + np.hypot(change_rate, 2.0 * np.sqrt(c)))
         rates = np.where(np.isinf(c), np.inf, rates)
     return np.where(useful > 0.0, rates, 0.0)
@@ -120,15 +120,15 @@ def poisson_crawl_rates(
     importance: ArrayLike,
     bandwidth: float,
 ) -> Allocation:
-    """Divide a bandwidth so that freshness is largest when pages are crawled at random times.
+    """Divide a bandwidth so that freshness is as high as possible if pages are crawled at random times.
 
     The arguments are those of `refresh_rates`.
 
     Notes
     -----
-    Maximises Σ μ p / (p + Δ), the freshness of pages crawled as Poisson processes with rates p: the result of
-    Algorithm 2 of Azar et al.; equation (10) of Avrachenkov, Patil and Thoppe. With Λ the threshold,
-    p = sqrt(μ Δ / Λ) - Δ where that is positive.
+    Maximises Σ μ p / (p + Δ), the freshness of pages crawled as Poisson processes with rates p. The result is that of
+    Algorithm 2 of Azar et al. and of equation (10) of Avrachenkov, Patil and Thoppe. With Λ the threshold,
+    p = sqrt(μ Δ / Λ) - Δ where that is positive, and else 0.
 
     References
     ----------
@@ -148,7 +148,7 @@ def poisson_crawl_rates(
 
 
 def poisson_wanted(threshold: FloatArray | float, change_rate: FloatArray, importance: FloatArray) -> FloatArray:
-    """Return p = sqrt(μΔ/Λ) - Δ, written so that it does not cancel: Δ (μ/(ΔΛ) - 1) / (sqrt(μ/(ΔΛ)) + 1)."""
+    """Return p = sqrt(μΔ/Λ) - Δ, without cancellation as Δ (μ/(ΔΛ) - 1) / (sqrt(μ/(ΔΛ)) + 1)."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         steepness = importance / change_rate / threshold
         rates = change_rate * ((steepness - 1.0) / (np.sqrt(steepness) + 1.0))

@@ -1,4 +1,4 @@
-"""Columns: arrays of one number a page, which grow in place or are compact.
+"""Columns: arrays with one number for each page, which grow in place or are compact.
 
 Imports nothing of the package. Begin reading with `growing`.
 """

@@ -10,7 +10,7 @@ FloatArray = npt.NDArray[np.float64]
 #: Row numbers of pages, hosts, sources.
 IndexArray = npt.NDArray[np.intp]
 BoolArray = npt.NDArray[np.bool_]
-#: Signed numbers of 4 bytes that are kept of each page: a level, a place, a host.
+#: Signed numbers of 4 bytes, for example the level, the place or the host of each page.
 LevelArray = npt.NDArray[np.int32]
-#: Page numbers as columns keep them, 4 bytes each.
+#: Page numbers in columns, 4 bytes each.
 ColumnArray = npt.NDArray[np.uint32]

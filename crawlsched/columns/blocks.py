@@ -1,22 +1,23 @@
-"""Blocks: long arrays are worked on some thousand rows at a time."""
+"""Blocks: work on a long array goes through some thousand rows at a time."""
 
 from collections.abc import Iterator
 
 __all__ = ["ROWS_AT_ONCE", "blocks"]
 
-#: At most this number of rows of a column is searched between two picks, which takes a millisecond.
+#: Between two picks, at most this number of rows of a column is searched. That takes a millisecond.
 ROWS_AT_ONCE = 2**20
 
 
 def blocks(n_rows: int, width: int = 8) -> Iterator[slice]:
-    """Give slices that together cover all rows; the numbers of each slice fill a megabyte.
+    """Yield slices that together cover all rows; the numbers of one slice fill a megabyte.
 
-    The intermediate arrays of a block stay in the processor's cache, so this is faster than all rows at once.
+    The intermediate arrays of a slice stay in the processor's cache, so this is faster than work on all rows together.
 
     Parameters
     ----------
     width : int, default 8
-        How many numbers a row has in all arrays of a formula; about eight where each array has one number a row.
+        How many numbers a formula needs for each row, over all its arrays. With one number a row in each array, about
+        eight.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Growing: columns that become longer in place, so that one more page among ten million copies nothing."""
+"""Growing: columns that become longer in place, so that one more page among ten million is added without a copy."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ import numpy.typing as npt
 
 __all__ = ["NumberColumn", "grown", "inserted", "zeros"]
 
-# Columns with fewer bytes do not need this: they are copied in a tenth of a millisecond.
+# Columns with fewer bytes are copied when they grow, which takes a tenth of a millisecond.
 _LEAST = 2**20
-# At least this number of bytes of addresses is reserved. The machine gives memory for them page by page, at the first
-# write.
+# For each larger column, addresses of at least this number of bytes are reserved. The machine provides the memory at
+# the first write, one memory page at a time.
 _AHEAD = 2**30
-# Columns of this number of bytes or more use the machine's large memory pages, in which scattered reads take two thirds
-# of the time. The reserved room behind them uses none, so that it takes no memory.
+# Columns of this number of bytes or more use the machine's large memory pages, which makes scattered reads a third
+# faster. The reserved addresses behind such a column use no large pages, so they take no memory.
 _LARGE = 2**24
 
 
 class _Room(mmap.mmap):
-    """Addresses for one column; the first `given` bytes are its own."""
+    """Reserved addresses for one column, which uses the first `given` bytes."""
 
     given = 0
 
     def give(self, size: int) -> None:
-        """Let the column have this number of bytes."""
+        """Let the column use this number of bytes."""
         self.given = size
         if size >= _LARGE and hasattr(mmap, "MADV_HUGEPAGE"):
             with suppress(OSError):  # the machine has no large pages
@@ -37,7 +37,7 @@ class _Room(mmap.mmap):
 
 
 def zeros(shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """Return what `numpy.zeros` returns, with room behind it for `grown` if it is large."""
+    """Return what `numpy.zeros` returns. Behind a large array, addresses are reserved for `grown`."""
     size = math.prod(shape) * np.dtype(dtype).itemsize
     if size >= _LEAST and hasattr(mmap, "MAP_PRIVATE"):
         for length in (max(_AHEAD, 2 * size), 2 * size):
@@ -51,9 +51,9 @@ def zeros(shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
 
 
 def grown(column: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
-    """Return a longer column that begins with the given one; the rest is 0 and takes no memory until written.
+    """Return a longer column that begins with the given column; the rest is 0 and takes no memory until it is written.
 
-    Use the returned column only: it may share the memory of the given one.
+    Use only the returned column afterwards, since it may share the memory of the given column.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def grown(column: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
     shape = size, *column.shape[1:]
     n_bytes = math.prod(shape) * column.itemsize
     room = column.base
-    # A part of a column cannot grow in place: the numbers behind it are not 0.
+    # A slice of a column cannot grow in place, since the numbers behind it are not 0.
     if isinstance(room, _Room) and room.given == column.nbytes and n_bytes <= len(room):
         room.give(n_bytes)
         return np.ndarray(shape, column.dtype, buffer=room)
@@ -78,7 +78,7 @@ def grown(column: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
 
 
 def inserted(column: npt.NDArray[Any], row: int, value: int) -> npt.NDArray[Any]:
-    """Return a copy of a short column with one row more, before a given one, in a fifth of the time of `numpy.insert`.
+    """Return a copy of a short column with a value inserted before a row, in a fifth of the time of `numpy.insert`.
 
     >>> inserted(np.array([1, 2, 4]), 2, 3)
     array([1, 2, 3, 4])
@@ -95,16 +95,16 @@ _LOW = np.iinfo(np.uint16).max
 
 
 class NumberColumn:
-    """A whole number for each page: 2 bytes, and 2 more once a number lies 65,536 above `empty`.
+    """A whole number for each page: 2 bytes a page, and 4 once any number is 65,536 or more above `empty`.
 
-    Numbers are read and set by row numbers, a mask or a slice, like those of a numpy array; all O(1) a page.
+    Numbers are read and set by row numbers, a mask or a slice, as in a numpy array. Each operation is O(1) a page.
 
     Attributes
     ----------
     low : ndarray of uint16
         How far the numbers are above `empty`, modulo 65,536.
     high : ndarray of uint16
-        How many times 65,536 comes on top of that; empty as long as it is 0 for all pages.
+        How many times 65,536 has to be added to `low`. The array is empty as long as that is 0 for all pages.
     item : callable
         ``item(page)`` returns the number of one page.
 
@@ -125,7 +125,8 @@ class NumberColumn:
 
     def _set_halves(self, low: Halves, high: Halves) -> None:
         self.low, self.high = low, high
-        # Numpy's own method where it suffices: it may be called several times in a slot of ten microseconds.
+        # Where possible this is numpy's own method, which is faster: it may be called several times in ten
+        # microseconds.
         self.item: Callable[[int], int] = self._item if high.size or self._empty else low.item
 
     def __len__(self) -> int:
@@ -162,5 +163,5 @@ class NumberColumn:
             self[page] = self._item(page) + 1
 
     def lengthen(self, size: int) -> None:
-        """Make room for this number of pages; the new ones have `empty`, which takes no memory (`columns.growing`)."""
+        """Make room for this number of pages. New pages have the number `empty`, which takes no memory."""
         self._set_halves(grown(self.low, size), grown(self.high, size) if self.high.size else self.high)

@@ -1,14 +1,17 @@
-"""Crawl values: what crawling a page now is worth.
+"""Crawl values: what it is worth to crawl a page now.
 
 =========================  ====================================================================================
-`greedy` without announcements `greedy_cis` every announcement taken for a true one `greedy_cis_plus` `greedy_cis` where
-announcements are good, `greedy` elsewhere `greedy_ncis` noisy announcements, as in the paper; with ``max_terms`` its
-approximations `noisy_value` the same, by the natural parameters alpha, gamma and kappa `merge_sources` one source of
-announcements in place of several `elapsed_at_value` the elapsed time at which `greedy_ncis` reaches a value
-`posterior_value` the expectation over a posterior of the change rate: the default of crawlsched
+`greedy`                   for pages without announcements
+`greedy_cis`               if every announcement counts as true
+`greedy_cis_plus`          `greedy_cis` where announcements are good, and `greedy` elsewhere
+`greedy_ncis`              with noisy announcements, as in the paper; `max_terms` gives its approximations
+`noisy_value`              the same value, by the natural parameters alpha, gamma and kappa
+`merge_sources`            one source of announcements that replaces several
+`elapsed_at_value`         the elapsed time at which `greedy_ncis` reaches a value
+`posterior_value`          the expectation over a posterior of the change rate: the default of crawlsched
 =========================  ====================================================================================
 
-Arrays in, arrays out (numpy broadcasting, float64), in seconds and per-second rates.
+Arguments and results are arrays (numpy broadcasting, float64), in seconds and per-second rates.
 ``docs/explanation/posterior_crawl_value.md`` derives the formulas. Functions whose names begin with ``unchecked_`` do
 not check their arguments.
 """

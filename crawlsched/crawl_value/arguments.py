@@ -39,7 +39,7 @@ def value(name: str, value: ArrayLike) -> Any:
 
 
 def nats(name: str, value: ArrayLike) -> Any:
-    """Check what announcements take off the log-probability of freshness: zero or more, infinity allowed."""
+    """Check evidence, by which announcements lower the log-probability of freshness: zero or more, infinity allowed."""
     return _checked(name, value, 0.0, math.inf, "0 or more nats (infinity for a certain change)")
 
 
@@ -54,7 +54,7 @@ def positive(name: str, value: ArrayLike) -> Any:
 
 
 def number_of_terms(max_terms: int | None) -> float:
-    """Return the j of G-NCIS-APPROX-j as a float, infinity for all terms."""
+    """Return the j of G-NCIS-APPROX-j as a float; infinity if all terms are summed."""
     if max_terms is None:
         return math.inf
     if isinstance(max_terms, bool) or not isinstance(max_terms, int | np.integer) or max_terms < 1:
@@ -75,7 +75,7 @@ def _checked(name: str, value: ArrayLike, low: float, high: float, allowed: str)
         array: FloatArray = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be {allowed}, but {value!r} was given.") from None
-    # NaN does not pass: every comparison with it is false.
+    # NaN fails this test, since every comparison with NaN is false.
     if array.size == 0 or (array.min() >= low and array.max() <= high):
         return array
     within = (array >= low) & (array <= high)

@@ -1,4 +1,4 @@
-"""The elapsed time at which a page reaches a crawl value: when it should wake up if nothing is announced."""
+"""The elapsed time at which a page's value reaches a level, if nothing is announced until then."""
 
 import math
 from sys import float_info
@@ -14,10 +14,10 @@ from crawlsched.crawl_value import arguments
 from crawlsched.crawl_value.rules import evidence_of, natural_parameters
 from crawlsched.crawl_value.terms import LARGEST_EXPONENT, noisy_terms, polynomial
 
-_NOISE = 16.0 * float_info.epsilon  # relative: a value closer than this counts as the one sought
+_NOISE = 16.0 * float_info.epsilon  # a value whose relative difference from the target is smaller counts as equal
 LARGEST_SHARE = math.nextafter(1.0, 0.0)
 
-# z = sum_k coefficient_k root^(k+1), the expansion of Lambert's W around its branch point
+# z = sum_k coefficient_k root^(k+1) is the expansion of Lambert's W around its branch point.
 _SERIES = [1.0, 1 / 3, 1 / 36, -1 / 270, 1 / 4320, 1 / 17010, -139 / 5443200]
 
 
@@ -29,14 +29,14 @@ def elapsed_at_value(
     importance: ArrayLike = 1.0,
     n_signals: ArrayLike = 0,
 ) -> Any:
-    """Return the elapsed time at which `greedy_ncis` reaches a value, if no more is announced.
+    """Return the elapsed time at which `greedy_ncis` reaches a value, if nothing further is announced.
 
     Parameters
     ----------
     value : array_like
         Crawl value to reach, in importance times seconds, 0 or more.
     recall : array_like, optional
-        Probability that a change is announced; 0: no announcements, the rule is GREEDY.
+        Probability that a change is announced. If it is 0, announcements are ignored and the rule is GREEDY.
     false_signal_rate : array_like, optional
         Announcements per second without a change.
     n_signals : array_like, optional
@@ -45,15 +45,16 @@ def elapsed_at_value(
     Returns
     -------
     array_like of float64
-        Seconds since the last crawl: 0 where the announcements alone reach the value, infinity where nothing reaches
-        it. Nothing reaches importance / change_rate or more, nor any value of a page that cannot change without an
-        announcement.
+        Seconds since the last crawl. It is 0 if the announcements alone reach the value, and infinity if the value is
+        never reached. A value of importance / change_rate or more is never reached. The value of a page that cannot
+        change without an announcement does not grow with time.
 
     Notes
     -----
-    Lemma 2 of [1]_: the value rises with the elapsed time, so there is one solution. Newton's method finds it from
-    z(V(y)) = z(value), where y is minus the log-probability of freshness. z is the inverse of the crawl value without
-    announcements, in closed form, so z(V(y)) is nearly a straight line. Bisection guards the kinks.
+    Lemma 2 of [1]_: the value rises with the elapsed time, so there is one solution. With y for minus the
+    log-probability of freshness, Newton's method solves z(V(y)) = z(value). Here z is the inverse of the crawl value
+    without announcements, which has a closed form. So z(V(y)) is nearly a straight line. Where it has kinks, bisection
+    takes over.
 
     References
     ----------
@@ -88,11 +89,11 @@ def elapsed_at_value(
 
 
 def _elapsed(target: FloatArray, mu: FloatArray, pages: FloatArray) -> FloatArray:
-    """Solve for `pages`, which has change rate, evidence, alpha, gamma and kappa, shape (5, n), here and below."""
+    """Solve for `pages`: change rate, evidence, alpha, gamma and kappa, shape (5, n), here and below."""
     delta, evidence, _, gamma, kappa = pages
     elapsed = np.where(target > 0.0, np.inf, 0.0)
-    # The value's share of its limit mu / delta. A share of 1 is never reached; with a limit of 0 / 0 there is nothing
-    # to reach.
+    # The target's share of the limit mu / delta. A share of 1 is never reached. If the limit is 0 / 0, no value is
+    # reached.
     limit = np.where(delta > 0.0, mu, 0.0)
     within = np.flatnonzero((target > 0.0) & (target * delta < limit))
     share = np.minimum(target[within] / mu[within] * delta[within], LARGEST_SHARE)
@@ -106,9 +107,9 @@ def _elapsed(target: FloatArray, mu: FloatArray, pages: FloatArray) -> FloatArra
 
 def inverse_residual_one(share: FloatArray) -> FloatArray:
     """Solve 1 - (1 + z) exp(-z) = share for z, with 0 <= share < 1."""
-    # Solve z - log(1 + z) = s. A small s takes a power series in sqrt(2 s) (that of Lambert's W at its branch point); a
-    # large s takes two steps of z = s + log(1 + z). Two steps of Halley's method follow, except where the series is
-    # exact.
+    # Solve z - log(1 + z) = s. If s is small, begin with a power series in sqrt(2 s), the series of Lambert's W at its
+    # branch point. If s is large, begin with two steps of z = s + log(1 + z). Two steps of Halley's method follow,
+    # unless the series is exact.
     s = -np.log1p(-share)
     root = np.sqrt(2.0 * s)
     z = np.where(root < 2.0, root * polynomial(root, _SERIES), s + np.log1p(s + np.log1p(s)))
@@ -127,7 +128,7 @@ def _noisy_elapsed(share: FloatArray, pages: FloatArray) -> FloatArray:
     reached = np.zeros(share.shape, dtype=bool)
     reached[announced] = now * delta[announced] >= share[announced]
     elapsed[reached] = 0.0
-    # With alpha = 0 nothing grows with time alone.
+    # With alpha = 0, the value does not grow with time.
     rest = np.flatnonzero(~reached & (alpha > 0.0))
     elapsed[rest] = np.maximum(_staleness_at(share[rest], pages[:, rest]) - evidence[rest], 0.0) / alpha[rest]
     return elapsed
@@ -157,8 +158,8 @@ def _staleness_at(share: FloatArray, pages: FloatArray) -> FloatArray:
 
 
 def _first_guess(share: FloatArray, goal: FloatArray, pages: FloatArray) -> FloatArray:
-    # Without announcements y = goal. Where one announcement is enough to reach the goal, V is about its first term, mu
-    # / gamma (1 - exp(-y)). This holds once announcements are likely to have come (alpha / gamma on the scale of y).
+    # Without announcements y = goal. If a single announcement is enough to reach the goal, V is about its first term,
+    # mu / gamma (1 - exp(-y)). That holds at a y where announcements are likely to have come (y above alpha / gamma).
     delta, _, alpha, gamma, kappa = pages
     first = -np.log1p(-np.minimum(share * (gamma / delta), LARGEST_SHARE))
     return np.where(first < kappa, first + np.minimum(alpha / gamma, goal), goal)
@@ -167,13 +168,14 @@ def _first_guess(share: FloatArray, goal: FloatArray, pages: FloatArray) -> Floa
 def _newton_step(
     y: FloatArray, reached: FloatArray, slope: FloatArray, goal: FloatArray, low: FloatArray, high: FloatArray
 ) -> FloatArray:
-    # The step is taken in log y and log z(V): just after a crawl V is a power of y, and V is always about the square of
-    # z.
+    # The step is taken in log y and log z(V): just after a crawl V is about a power of y, and V is always about the
+    # square of z.
     z = inverse_residual_one(reached)
     steepness = slope * y / np.maximum(z * z * np.exp(-z), 1e-300)
     exponent = np.log(goal / np.maximum(z, 1e-300)) / np.maximum(steepness, 1e-300)
     after = y * np.exp(np.clip(exponent, -700.0, 700.0))
-    # A step that leaves the bracket only by rounding ends on its edge; bisection replaces other steps outside.
+    # A step that leaves the bracket only by rounding ends on its edge. Bisection replaces all other steps that leave
+    # it.
     outside = ~((after >= low * (1.0 - CONVERGED)) & (after <= high * (1.0 + CONVERGED)))
     middle = np.where(low > 0.0, np.sqrt(low * high), 0.5 * high)
     return np.where(outside, middle, np.clip(after, low, high))

@@ -22,25 +22,25 @@ def noisy_value(
 ) -> Any:
     """Crawl value with noisy announcements, from unsignalled change rate, signal rate and signal weight.
 
-    All arguments but the last are broadcast against each other.
+    All arguments except `max_terms` are broadcast against each other.
 
     Parameters
     ----------
     elapsed : array_like
         Seconds since the last crawl, 0 or more; infinity is allowed.
     evidence : array_like
-        What the announcements since the last crawl take off the log-probability of freshness: kappa n, in nats.
-        Infinity where one of them is certainly true.
+        By how much the announcements since the last crawl lower the log-probability of freshness: kappa n, in nats.
+        Infinity if one of the announcements is certainly true.
     unsignalled_change_rate : array_like
-        alpha, changes per second that nobody announces.
+        alpha, unannounced changes per second.
     signal_rate : array_like
-        gamma, announcements per second, true and false.
+        gamma, announcements per second, whether true or false.
     signal_weight : array_like
-        kappa = -ln(1 - precision), in nats, of one announcement; infinity where announcements are always true.
+        kappa = -ln(1 - precision), in nats for one announcement; infinity if announcements are always true.
     importance : array_like, optional
         mu, weight of a fresh copy.
     max_terms : int, optional
-        Terms of the sum to use, as in G-NCIS-APPROX-j; None: all of them.
+        Number of terms of the sum to use, as in G-NCIS-APPROX-j; None: all of them.
 
     Returns
     -------
@@ -51,8 +51,8 @@ def noisy_value(
     Notes
     -----
     V(iota) = mu (w(iota) - exp(-alpha iota) psi(iota)) of Theorem 1 and Lemma 4 in [1]_, with the sums up to
-    floor(iota / beta) and alpha iota = alpha elapsed + evidence. It is computed without cancellation as the integral
-    of exp(-u) psi(u) over u = 0 .. alpha iota, with relative errors of about 1e-15, and at a bounded cost.
+    floor(iota / beta) and alpha iota = alpha elapsed + evidence. It is computed as the integral of exp(-u) psi(u) from
+    u = 0 to alpha iota. That avoids cancellation: relative errors are about 1e-15, and the cost is bounded.
 
     References
     ----------
@@ -84,9 +84,9 @@ def noisy_value(
 def unchecked_noisy_value(
     elapsed: Any, evidence: Any, alpha: Any, gamma: Any, kappa: Any, max_terms: float = math.inf
 ) -> Any:
-    """`noisy_value` of importance 1 without checks of its arguments, for callers that evaluate page by page.
+    """`noisy_value` with importance 1 and without checks of its arguments, for callers that evaluate page by page.
 
-    Underflow and overflow on the way are harmless. If numpy is set to raise them as errors, call this function under
+    Underflow and overflow in between are harmless. If numpy is set to raise them as errors, call this function under
     ``np.errstate(under="ignore", over="ignore")``.
     """
     y = log_staleness(elapsed, alpha, evidence)
@@ -97,7 +97,7 @@ def unchecked_noisy_value(
 
 
 def log_staleness(elapsed: Any, alpha: Any, evidence: Any) -> Any:
-    """Minus the log-probability of freshness, alpha tau + kappa n, where 0 times infinity is 0."""
+    """Minus the log-probability of freshness, alpha tau + kappa n; the product of 0 and infinity is 0 here."""
     if np.isinf(elapsed).any():
         elapsed = np.where(np.asarray(alpha) > 0.0, elapsed, 0.0)
     return np.multiply(alpha, elapsed) + evidence
@@ -126,15 +126,14 @@ def posterior_value(
     weights : array_like, shape (..., K)
         Posterior probability of each rate; they sum to 1 over the last axis.
     rates : array_like, shape (K,)
-        Grid of rates per second, above 0. With announcements they are rates of the changes that nobody announces
-        (alpha).
+        Grid of rates per second, above 0. With announcements these are the rates of unannounced changes (alpha).
     elapsed : array_like, shape (...)
         Seconds since the last crawl, 0 or more; infinity is allowed.
     evidence : array_like, shape (...), optional
-        What the announcements since the last crawl take off the log-probability of freshness, in nats: the sum of
+        By how much the announcements since the last crawl lower the log-probability of freshness, in nats: the sum of
         kappa n over the sources.
     signal_rate, signal_weight : array_like, shape (...), optional
-        gamma and kappa of the page's announcements; 0: none.
+        gamma and kappa of the page's announcements; 0: no announcements.
     importance : array_like, shape (...), optional
         Weight of a fresh copy.
 
@@ -145,9 +144,9 @@ def posterior_value(
 
     Notes
     -----
-    The value is sum_k weights_k V(elapsed, evidence; rates_k, gamma, kappa), the derivative of the expected freshness
-    where the rate is not known (derived in ``docs/explanation/posterior_crawl_value.md``). With the posterior's *mean*
-    in `greedy` instead, a page that once looked too fast to be worth a crawl is never visited again.
+    The value is sum_k weights_k V(elapsed, evidence; rates_k, gamma, kappa): the derivative of the expected freshness
+    if the rate is unknown (derived in ``docs/explanation/posterior_crawl_value.md``). If `greedy` used the posterior's
+    *mean* instead, a page whose rate once seemed too high for a crawl would never be visited again.
 
     Examples
     --------
@@ -169,7 +168,7 @@ def posterior_value(
     kappa = _column(arguments.nats("signal_weight", signal_weight))
     with np.errstate(under="ignore", over="ignore"):
         values = unchecked_noisy_value(tau, heard, grid, gamma, kappa)
-        # Not a matrix product: its rounding would depend on how many pages are evaluated together.
+        # This is not a matrix product, whose rounding would depend on how many pages are evaluated together.
         return (probabilities * values).sum(axis=-1) * arguments.weight("importance", importance)
 
 
@@ -188,7 +187,7 @@ def _checked_posterior(weights: ArrayLike, rates: ArrayLike) -> tuple[Any, Any]:
 
 
 def _column(value: Any) -> Any:
-    # Each page's number becomes a row of length 1, to broadcast against the grid of rates.
+    # Each page's number becomes a row of length 1, which is broadcast against the grid of rates.
     return value[..., None] if isinstance(value, np.ndarray) and value.ndim else value
 
 
@@ -198,21 +197,21 @@ def merge_sources(signal_rate: ArrayLike, signal_weight: ArrayLike) -> tuple[Any
     Parameters
     ----------
     signal_rate : array_like, shape (..., S)
-        gamma_s, announcements per second, true and false, of each source.
+        gamma_s, announcements per second of each source, whether true or false.
     signal_weight : array_like, shape (..., S)
         kappa_s of each source, in nats, finite.
 
     Returns
     -------
     signal_rate, signal_weight : array_like of float64, shape (...)
-        gamma and kappa for `noisy_value` and `posterior_value`; its evidence stays the sum of kappa_s n_s.
+        gamma and kappa for `noisy_value` and `posterior_value`. Their evidence is still the sum of kappa_s n_s.
 
     Notes
     -----
-    This approximation is off by some per cent (``docs/explanation/posterior_crawl_value.md``). It keeps the two sums
-    that decide the crawl value far from its limit and close to it. One is the rate of announced changes, gamma (1 -
-    exp(-kappa)), and with it the change rate. The other is the mean growth of the evidence, gamma kappa, and with it
-    the mean time between crawls at large thresholds.
+    This approximation is off by some per cent (``docs/explanation/posterior_crawl_value.md``). It keeps two sums, which
+    decide the crawl value far from its limit and close to it. The first sum is the rate of announced changes,
+    gamma (1 - exp(-kappa)), on which the change rate depends. The second sum is the mean growth of the evidence, gamma
+    kappa, on which the mean time between crawls depends if the threshold is large.
 
     Examples
     --------
@@ -225,7 +224,7 @@ def merge_sources(signal_rate: ArrayLike, signal_weight: ArrayLike) -> tuple[Any
     growth = (gammas * kappas).sum(axis=-1)
     silent = growth <= 0.0
     growth = np.where(silent, 1.0, growth)
-    # Solve (1 - exp(-kappa)) / kappa = share. Its complement `loss` is computed separately, since it may be tiny.
+    # Solve (1 - exp(-kappa)) / kappa = share. `loss` is 1 - share, computed separately since it may be tiny.
     share = (-gammas * np.expm1(-kappas)).sum(axis=-1) / growth
     loss = (gammas * _missed(kappas)).sum(axis=-1) / growth
     share, loss = np.where(silent, 1.0, share), np.where(silent, 0.0, loss)

@@ -1,4 +1,4 @@
-"""When crawl values reach a level: the common parts of all formulas."""
+"""When crawl values reach a level: the parts that all formulas have in common."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from crawlsched.crawl_value.terms import LARGEST_EXPONENT, noisy_terms
 
 __all__ = ["HIGHEST", "Grid", "gain", "tangent_wait"]
 
-#: No value is higher, so that the product of two values is finite. Only a page that never changes reaches this
-#: value, and only after an announcement under a rule that trusts every announcement.
+#: No crawl value is higher, so that the product of two crawl values is finite. Only a page that never changes gets this
+#: value, after an announcement under a rule that trusts every announcement.
 HIGHEST = math.sqrt(float_info.max)
-# Rows of one matrix product: OpenBLAS divides larger products among threads, which takes ten times the CPU time.
+# Rows of one matrix product. OpenBLAS divides larger products among threads, which takes ten times the CPU time.
 _PRODUCT = 64
 
 
 def gain(elapsed: FloatArray, rates: FloatArray) -> FloatArray:
     """Return the GREEDY crawl value of importance 1, (1 - (1 + x) exp(-x)) / r with x = r τ.
 
-    Its rounding error is below 1e-15 τ, whatever the rate.
+    Its rounding error is below 1e-15 τ for all rates.
     """
-    # Beyond x = 40, exp(-x) vanishes, and a larger x would only add rounding.
+    # Beyond x = 40, exp(-x) is negligible, and a larger x would only add rounding errors.
     minus_x = np.maximum(rates * -elapsed, -LARGEST_EXPONENT)
     lost = np.expm1(minus_x)
-    # 1 - (1 + x) e^-x = -(e^-x - 1) - x (e^-x - 1) - x; no exponential is subtracted from 1.
+    # 1 - (1 + x) e^-x = -(e^-x - 1) - x (e^-x - 1) - x. In this form no exponential is subtracted from 1.
     value = lost * minus_x
     value -= lost
     value += minus_x
@@ -37,18 +37,18 @@ def gain(elapsed: FloatArray, rates: FloatArray) -> FloatArray:
 
 
 class Grid:
-    """A grid of change rates, with crawl values at each of them after some elapsed times."""
+    """A grid of change rates, with the crawl value of each rate after some elapsed times."""
 
     def __init__(self, rates: FloatArray) -> None:
         self.rates = rates
         self.elapsed: FloatArray = np.geomspace(1e-3, 1e11, 384)
         self.gain = gain(self.elapsed[:, np.newaxis], rates)
-        # Times in ratios of 1.3. Between two of them a value is about a power of the time.
+        # Each time is 1.3 times the one before. In between, a crawl value is approximated by a power of the time.
         self._times: FloatArray = np.geomspace(self.elapsed[0], self.elapsed[-1], 128)
         self._values = gain(self._times, rates[:, np.newaxis]).astype(np.float32)
 
     def elapsed_at(self, weights: FloatArray, aim: FloatArray) -> FloatArray:
-        """Return the seconds τ after which Σ w (1 - (1 + r τ) exp(-r τ)) / r reaches an aim above 0; inf: never."""
+        """Return the seconds τ after which Σ w (1 - (1 + r τ) exp(-r τ)) / r reaches `aim`, above 0; inf: never."""
         found = np.empty(aim.size)
         for part in blocks(aim.size, self._times.size):
             found[part] = self._elapsed_at(weights[part].astype(np.float32), aim[part])
@@ -69,7 +69,7 @@ class Grid:
         return found
 
     def announced(self, weights: FloatArray, stale: FloatArray) -> FloatArray:
-        """Return what `noisy` would if nothing more were announced: each value is at least as high."""
+        """Return what `noisy` returns if nothing further is announced; these values are at least as high."""
         rates, lasts = self.rates, np.exp(-stale)
         lost = stale * lasts
         return np.stack(
@@ -93,10 +93,10 @@ class Grid:
 
 
 def tangent_wait(missing: FloatArray, slope: FloatArray, curvature: FloatArray) -> FloatArray:
-    """Return a lower bound, in seconds, of the time in which a value grows by the missing amount; inf: never.
+    """Return a lower bound, in seconds, of the time in which a value grows by the amount `missing`; inf: never.
 
-    The slope of a value by Lemma 4 of the noisy-signals paper is μ Σ w α exp(-α ι) ψ(ι), and ψ grows by at most one
-    second a second. So after d seconds the value has grown by at most slope d + c d²/2, with c = μ Σ w α exp(-α ι).
+    By Lemma 4 of the noisy-signals paper the slope of a value is μ Σ w α exp(-α ι) ψ(ι), and ψ grows by at most one
+    second per second. So d seconds later the value has grown by at most slope d + c d²/2, with c = μ Σ w α exp(-α ι).
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         rise = slope + np.sqrt(slope * slope + 2.0 * curvature * missing)

@@ -1,7 +1,7 @@
 """The crawl values of the papers' rules: GREEDY, GREEDY-CIS, GREEDY-CIS+, GREEDY-NCIS and G-NCIS-APPROX-j.
 
-The page with the highest crawl value is the one to crawl (Algorithm 1 of Busa-Fekete et al., 2025). Each value is a
-derivative: the importance-weighted freshness that one more crawl gains.
+The page with the highest crawl value should be crawled next (Algorithm 1 of Busa-Fekete et al., 2025). Each value is a
+derivative: the importance-weighted freshness gained per additional crawl.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def greedy(elapsed: ArrayLike, change_rate: ArrayLike, importance: ArrayLike = 1
 
     Notes
     -----
-    V = mu / Delta R^1(Delta tau) with R^1(x) = 1 - (1 + x) exp(-x), section 5.1 of [1]_. For small x the series is
-    used, so that the relative error is about 1e-16 everywhere.
+    V = mu / Delta R^1(Delta tau) with R^1(x) = 1 - (1 + x) exp(-x), section 5.1 of [1]_. For small x a series is used,
+    so that the relative error is about 1e-16 everywhere.
 
     References
     ----------
@@ -84,12 +84,12 @@ def greedy_cis(
     Parameters
     ----------
     n_signals : array_like
-        Announcements since the last crawl. One is enough to make the page worth importance / change_rate.
+        Announcements since the last crawl. A single announcement makes the page worth importance / change_rate.
 
     Notes
     -----
-    Section 5.1 of [1]_ with gamma = recall change_rate: false announcements are ignored, not modelled. With recall 1
-    and nothing announced the page cannot have changed, and is worth 0.
+    Section 5.1 of [1]_ with gamma = recall change_rate: false announcements are ignored, not modelled. If recall is 1
+    and nothing was announced, the page cannot have changed and is worth 0.
 
     References
     ----------
@@ -114,25 +114,26 @@ def greedy_ncis(
 ) -> Any:
     """Crawl value with noisy announcements (GREEDY-NCIS, and with `max_terms` G-NCIS-APPROX-j).
 
-    `n_signals` counts the announcements since the last crawl, `recall` is the probability that a change is announced,
-    and `false_signal_rate` the announcements per second without a change; the others are as in `greedy`.
+    `n_signals` counts the announcements since the last crawl. `recall` is the probability that a change is announced.
+    `false_signal_rate` is the number of announcements per second without a change. All other arguments are as in
+    `greedy`.
 
     Parameters
     ----------
     max_terms : int, optional
-        Terms of the sum to use, as in G-NCIS-APPROX-j; None: all of them.
+        Number of terms of the sum to use, as in G-NCIS-APPROX-j; None: all of them.
 
     Returns
     -------
     array_like of float64
-        Crawl value, in importance times seconds. It rises to importance / change_rate, or with `max_terms` to that
-        times 1 - (nu / (Delta + nu))**max_terms.
+        Crawl value, in importance times seconds. It rises to importance / change_rate. With `max_terms` it rises only
+        to that limit times 1 - (nu / (Delta + nu))**max_terms.
 
     Notes
     -----
-    Theorem 1 of [1]_, with the sums up to floor(iota / beta); see `noisy_value` for how it is computed. Appendix A.1
-    gives G-NCIS-APPROX-j. Where recall is 1, a page without announcements cannot have changed and is worth 0; where
-    recall or the false signal rate is 0, the value becomes that of `greedy` or `greedy_cis`.
+    Theorem 1 of [1]_, with the sums up to floor(iota / beta); `noisy_value` describes the computation. Appendix A.1
+    gives G-NCIS-APPROX-j. If recall is 1, a page without announcements cannot have changed and is worth 0. If recall is
+    0, the value is that of `greedy`. If the false signal rate is 0, it is that of `greedy_cis`.
 
     References
     ----------
@@ -164,7 +165,7 @@ def greedy_cis_plus(
     Parameters
     ----------
     min_precision, min_recall : float, optional
-        Announcements are good where precision and recall are both above these thresholds.
+        Announcements are good if precision and recall are both above these thresholds.
 
     Notes
     -----
@@ -185,7 +186,7 @@ def greedy_cis_plus(
 
 
 def natural_parameters(change_rate: Any, recall: Any, false_signal_rate: Any) -> tuple[Any, Any, Any]:
-    """Return alpha, gamma and kappa; kappa is infinite where nothing false is announced, and 0 where nothing true."""
+    """Return alpha, gamma and kappa; kappa is infinite if all announcements are true, and 0 if all are false."""
     alpha = np.multiply(1.0 - recall, change_rate)
     true_rate = np.multiply(recall, change_rate)
     gamma = true_rate + false_signal_rate
@@ -196,29 +197,29 @@ def natural_parameters(change_rate: Any, recall: Any, false_signal_rate: Any) ->
 
 
 def evidence_of(n_signals: Any, kappa: Any) -> Any:
-    """Return kappa n; without announcements it is 0 even if the weight is infinite."""
+    """Return kappa n; without announcements it is 0, even if kappa is infinite."""
     return np.where(np.asarray(n_signals) > 0.0, kappa, 0.0) * np.maximum(n_signals, 1.0)
 
 
 class Rule(NamedTuple):
-    """One of the papers' rules: GREEDY-NCIS with some announcements ignored, or all others trusted.
+    """One of the papers' rules: GREEDY-NCIS, which may ignore some announcements and may trust all others.
 
     Attributes
     ----------
     above_precision, above_recall : float
-        The rule ignores announcements of pages whose precision or recall is not above these.
+        The rule ignores announcements of pages whose precision or recall is not above these thresholds.
     """
 
     above_precision: float = -1.0
     above_recall: float = -1.0
     trusts: bool = False  # whether every announcement that it does not ignore counts as true
-    max_terms: float = inf  # terms of the crawl value that it sums, as in G-NCIS-APPROX-j
+    max_terms: float = inf  # number of terms in the sum for the crawl value, as in G-NCIS-APPROX-j
 
     def heard(self, rates: FloatArray) -> FloatArray:
-        """Return the rates that the rule uses for pages, shape (6, n), from their rates, shape (3, n).
+        """Return the rates that the rule uses for pages, shape (6, n), from the pages' rates, shape (3, n).
 
-        The rows are change rate, recall and false signal rate; then unsignalled change rate α, signal rate γ and signal
-        weight κ.
+        The first three rows are change rate, recall and false signal rate. The others are unsignalled change rate α,
+        signal rate γ and signal weight κ.
         """
         change_rate, recall, false_signal_rate = rates
         seen = rates.copy()
@@ -231,8 +232,8 @@ class Rule(NamedTuple):
                 seen[2] = 0.0
             alpha, gamma, kappa = natural_parameters(*seen)
         if self.trusts:
-            # With a change rate of 0, no announcement can be true. With a recall of 0, the rule trusts an announcement
-            # all the same.
+            # With a change rate of 0, no announcement can be true. The rule still trusts announcements with a recall of
+            # 0.
             kappa = np.where(ignored | (seen[0] == 0.0), 0.0, np.inf)
         return np.vstack([seen, alpha, gamma, kappa])
 
@@ -245,7 +246,7 @@ class Rule(NamedTuple):
         false_signal_rate: ArrayLike,
         importance: ArrayLike,
     ) -> Any:
-        """Return the crawl values by this rule; all arguments are checked, and broadcast against each other."""
+        """Return the crawl values by this rule; all arguments are checked and broadcast against each other."""
         tau, n = arguments.elapsed_seconds(elapsed), arguments.count("n_signals", n_signals)
         rates = np.broadcast_arrays(
             arguments.rate("change_rate", change_rate),
@@ -271,7 +272,7 @@ RULES: dict[str, Rule] = {
 
 
 def rule_named(name: str) -> Rule | None:
-    """Return a rule by its name, None if there is none. The name of G-NCIS-APPROX-j may end with any j from 1.
+    """Return a rule by its name; None: there is no such rule. G-NCIS-APPROX-j may have any j from 1.
 
     Examples
     --------

@@ -1,24 +1,24 @@
-"""Terms of the noisy-signals crawl value, evaluated so that the cost is bounded whatever the parameters.
+"""Terms of the noisy-signals crawl value, computed at a bounded cost for all parameters.
 
 Private to `crawlsched.crawl_value`: float64 arrays, arguments unchecked. First come elementary integrals without
-cancellation. The papers print closed forms, which are small differences of large numbers for pages crawled recently.
-These are used where their two terms differ by at least a fifth, and power series elsewhere.
+cancellation. For pages crawled recently, the closed forms in the papers are small differences of large numbers. So the
+closed forms are used only where their two terms differ by at least a fifth. Elsewhere power series are used.
 
 With y = alpha tau + kappa n (minus the log-probability of freshness) and c = gamma / alpha, the crawl value of Lemma 4
 (Busa-Fekete et al., 2025) is the sum over i = 0 .. floor(y / kappa) of
 
     V_i = mu / gamma  exp(-i kappa)  E[(exp(-T_i) - exp(-s_i))^+],    T_i ~ Gamma(i + 1, rate c),   s_i = y - i kappa.
 
-No term is a difference of large numbers in this form (`docs/explanation/posterior_crawl_value.md`). Four methods cover
-the sum:
+In this form no term is a difference of large numbers (`docs/explanation/posterior_crawl_value.md`). Four methods
+compute the sum:
 
-- *first*: i = 0 is elementary.
-- *certain*: where c s_i is far above i + 1, the i-th announcement comes in time with certainty; the terms are then
-  geometric in i and are summed in closed form, however many they are.
-- *open*: the about 16 sqrt(c y) / (1 + kappa c) terms in between, by Gauss-Legendre quadrature over T_i.
-- *settled*: where many announcements are needed, psi is a straight line plus decaying oscillations (renewal theorem).
-  Psi is the mean time until the threshold. A few oscillations are enough; where many would be needed, there are few
-  open terms.
+- *first*: the term i = 0 is elementary.
+- *certain*: where c s_i is far above i + 1, the i-th announcement certainly comes in time. These terms are geometric in
+  i. They are summed in closed form, at the same cost for any number of terms.
+- *open*: about 16 sqrt(c y) / (1 + kappa c) terms lie in between. Gauss-Legendre quadrature over T_i computes them.
+- *settled*: where many announcements are needed, psi (the mean time until the threshold) is a straight line plus
+  decaying oscillations (renewal theorem). This method is used if a few oscillations are enough; if many would be
+  needed, there are few open terms.
 """
 
 import math
@@ -31,13 +31,14 @@ from numpy.typing import NDArray
 from crawlsched.columns.array_types import FloatArray
 from crawlsched.columns.blocks import blocks
 
-# exp(-40) * 41 is 2e-16: beyond it a crawl value equals its limit to rounding. It also keeps every exp() finite.
+# exp(-40) * 41 is 2e-16, so beyond 40 a crawl value equals its limit up to rounding. The limit also keeps every exp()
+# finite.
 LARGEST_EXPONENT = 40.0
 
-# Below this argument, series are used: the closed forms would lose more than one digit.
+# Below this argument, series are used, since the closed forms would lose more than one digit there.
 SERIES_BELOW = 0.2
 
-# exp(y) - 1 - y = y**2 sum_k y**k / (k+2)!, and 10 terms leave 5e-16 / 10! at y = 0.2.
+# exp(y) - 1 - y = y**2 sum_k y**k / (k+2)!. The error of 10 terms is 5e-16 / 10! at y = 0.2.
 RESIDUAL_COEFFICIENTS = [1.0 / math.factorial(k + 2) for k in range(10)]
 
 
@@ -49,7 +50,7 @@ def residual_one(y: FloatArray) -> FloatArray:
     small = np.asarray(y < SERIES_BELOW)
     if not small.any():
         return value
-    # exp(-y) (exp(y) - 1 - y): every term of the series is positive.
+    # exp(-y) (exp(y) - 1 - y): all terms of the series are positive.
     z = y[small]
     value[small] = polynomial(z, RESIDUAL_COEFFICIENTS) * z * z * (1.0 + negative[small])
     return value
@@ -67,17 +68,18 @@ def polynomial(z: FloatArray, coefficients: list[float]) -> FloatArray:
 def first_signal_integral(y: FloatArray, ratio: FloatArray, missed: FloatArray) -> FloatArray:
     """Integral from 0 to y of exp(-u) (1 - exp(-ratio u)) / ratio du, for ratio > 0 and y up to 40.
 
-    It is the crawl value (times alpha / mu) where one announcement reaches the threshold, with ratio = gamma / alpha.
+    It is the crawl value (times alpha / mu) if one announcement reaches the threshold, with ratio = gamma / alpha.
     `missed` is exp(-y) (exp(-ratio y) - 1).
     """
     both = 1.0 + ratio
     closed: FloatArray = (missed / ratio - np.expm1(-y)) / both
     x = both * y
-    # The series takes many calls, so it is used in half of that range only; rounding then costs a little more (4e-15).
+    # The series takes many calls, so it is used only in half of that range. Rounding errors then are a little larger
+    # (4e-15).
     small = np.asarray(x < 0.5 * SERIES_BELOW)
     if not small.any():
         return closed
-    # sum_k (-1)^k y^k ((1 + ratio)^(k-1) - 1) / (ratio k!), whose numerators obey z -> x z + y^(k+1).
+    # The series is sum_k (-1)^k y^k ((1 + ratio)^(k-1) - 1) / (ratio k!). Its numerators obey z -> x z + y^(k+1).
     x, y = x[small], y[small]
     power = y * y
     z = power.copy()
@@ -92,24 +94,25 @@ def first_signal_integral(y: FloatArray, ratio: FloatArray, missed: FloatArray) 
     return closed
 
 
-# Announcements rarer or weaker than this (relative, nats) change no digit, and are left out. Where every change is
-# announced (alpha = 0), alpha / gamma takes this value.
+# Announcements whose relative rate or whose weight (nats) is below this change no digit, and are left out. If every
+# change is announced (alpha = 0), alpha / gamma takes this value.
 NEGLIGIBLE = 1e-100
-LEAST_RATE = NEGLIGIBLE * NEGLIGIBLE  # announcements rarer than this (a second) are left out
-# The settled form is used where at most this number of oscillations is needed, and at least half this number of
+LEAST_RATE = NEGLIGIBLE * NEGLIGIBLE  # announcements with a lower rate (per second) are left out
+# The settled form is used if at most this number of oscillations is needed, and at least half this number of
 # announcements.
 MOST_OSCILLATIONS = 8
 SETTLED_EXPONENT = 62.0  # oscillations below exp(-62 / 2) are left out
-ENDLESS = 1e9  # with more announcements needed, open terms are below 1e-13 of the whole
+ENDLESS = 1e9  # if more announcements are needed, open terms are below 1e-13 of the whole
 # A normal variable exceeds 8.2 standard deviations with a probability of the size of rounding errors. A Gamma(a)
-# variable lies between a + 8.2 (1 - sqrt(a)) and a + 8.2 (3 + sqrt(a)) except with probability 1e-15.
+# variable lies between a + 8.2 (1 - sqrt(a)) and a + 8.2 (3 + sqrt(a)), and outside these limits with a probability of
+# 1e-15.
 WIDTH = -NormalDist().inv_cdf(float_info.epsilon / 2.0)
 
 _nodes, _weights = np.polynomial.legendre.leggauss(40)
 NODES: FloatArray = (_nodes + 1.0) / 2.0
 WEIGHTS: FloatArray = _weights / 2.0
 
-# lgamma(i + 1) - (i log i - i) for small i; Stirling's series is used above.
+# lgamma(i + 1) - (i log i - i) for small i. For larger i, Stirling's series is used.
 STIRLING: FloatArray = np.array(
     [0.0] + [math.lgamma(i + 1.0) - (i * math.log(i) - i) for i in range(1, 32)], dtype=np.float64
 )
@@ -124,7 +127,7 @@ def noisy_terms(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the crawl value of importance 1 from the first `max_terms` terms, and its derivative with respect to y.
 
-    All arrays are flat and of equal length. The derivative exp(-y) psi is for searches: it may lack some digits.
+    All arrays are flat and of equal length. The derivative exp(-y) psi is meant for searches: some digits may be wrong.
     """
     value, slope = np.empty(y.shape), np.empty(y.shape)
     for part in blocks(y.size, 32):
@@ -139,7 +142,7 @@ def _block(
     plain = (gamma <= NEGLIGIBLE * alpha) | (gamma <= LEAST_RATE)
     if max_terms == math.inf:
         plain |= kappa <= NEGLIGIBLE
-    else:  # the approximations count a limited number of announcements, even of those without weight
+    else:  # the approximations also count announcements without weight, up to a limit
         kappa = np.maximum(kappa, NEGLIGIBLE)
     if not plain.any():
         return _with_signals(y, alpha, gamma, kappa, max_terms)
@@ -152,7 +155,7 @@ def _block(
 
 
 def _without_signals(y: FloatArray, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
-    # R^1(y) / alpha; 0 for a page that never changes and shows no sign of a change, inf with a sign of one.
+    # R^1(y) / alpha. For a page that never changes it is 0 if y is 0, and infinite otherwise.
     still = alpha <= 0.0
     rate = np.where(still, 1.0, alpha)
     endless = np.where(y > 0.0, np.inf, 0.0)
@@ -163,7 +166,7 @@ def _with_signals(
     y: FloatArray, alpha: FloatArray, gamma: FloatArray, kappa: FloatArray, max_terms: float
 ) -> tuple[FloatArray, FloatArray]:
     c = gamma / np.maximum(alpha, gamma * NEGLIGIBLE)
-    needed = y / kappa  # announcements that would be enough without any time passing
+    needed = y / kappa  # number of announcements that would be enough if no time passed
     fresh = np.exp(-y)
     missed = np.expm1(-c * y)
     value = first_signal_integral(y, c, fresh * missed) * c
@@ -204,7 +207,7 @@ def _last_term(needed: FloatArray, smoothness: FloatArray) -> FloatArray:
 
 
 def _n_certain(needed: FloatArray, smoothness: FloatArray) -> FloatArray:
-    # The number of i with smoothness (needed - i) >= i + 1 + 8.2 (3 + sqrt(i + 1)): these announcements surely come in
+    # Number of i with smoothness (needed - i) >= i + 1 + 8.2 (3 + sqrt(i + 1)): these announcements certainly come in
     # time.
     excess = np.maximum(smoothness * (needed + 1.0) - 3.0 * WIDTH, 0.0)
     root = (np.sqrt(WIDTH**2 + 4.0 * (1.0 + smoothness) * excess) - WIDTH) / (2.0 * (1.0 + smoothness))
@@ -212,8 +215,8 @@ def _n_certain(needed: FloatArray, smoothness: FloatArray) -> FloatArray:
 
 
 def _n_oscillations(needed: FloatArray, smoothness: FloatArray) -> FloatArray:
-    # The k-th oscillation decays as (1 + (2 pi k / smoothness)^2)^(-needed / 2), see `_settled`; k - 1/2 covers a small
-    # smoothness.
+    # The k-th oscillation decays as (1 + (2 pi k / smoothness)^2)^(-needed / 2), see `_settled`. With k - 1/2 in place
+    # of k, this also covers a small smoothness.
     exponent = SETTLED_EXPONENT / needed
     return np.floor(0.5 + smoothness / (2.0 * np.pi) * np.sqrt(np.expm1(exponent) + exponent / smoothness))
 
@@ -221,7 +224,7 @@ def _n_oscillations(needed: FloatArray, smoothness: FloatArray) -> FloatArray:
 def _later_terms(
     y: FloatArray, kappa: FloatArray, c: FloatArray, certain: FloatArray, last: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return exp(y) gamma / mu times the terms i = 1 .. last, and the same of psi; open terms one by one."""
+    """Return exp(y) gamma / mu times the terms i = 1 .. last of V, and the same for psi; open terms one by one."""
     certain = np.minimum(certain, last + 1.0)
     gain, announcements = np.zeros(y.shape), np.maximum(certain - 1.0, 0.0)
     some = (certain > 1.0).nonzero()[0]
@@ -241,7 +244,7 @@ def _later_terms(
 
 
 def enumerate_counts(count: NDArray[np.intp]) -> tuple[NDArray[np.intp], FloatArray]:
-    """Return the index of each element as often as its count, and the numbers 0, 1, 2, ... within each element."""
+    """Return each element's index, repeated as often as its count, and the numbers 0, 1, 2, ... within each element."""
     element = np.repeat(np.arange(count.size), count)
     starts = np.repeat(np.cumsum(count) - count, count)
     before: FloatArray = np.asarray(np.arange(element.size) - starts, dtype=np.float64)
@@ -249,8 +252,8 @@ def enumerate_counts(count: NDArray[np.intp]) -> tuple[NDArray[np.intp], FloatAr
 
 
 def _certain_terms(y: FloatArray, kappa: FloatArray, c: FloatArray, n: FloatArray) -> FloatArray:
-    # sum over i = 1 .. n of expm1(d_i), d_i = s_i - (i + 1) log(1 + 1/c), which fall by eta: around their mean,
-    # sum = n (exp(mean) R - 1) with R = sinh(n eta / 2) / (n sinh(eta / 2)) >= 1.
+    # Sum over i = 1 .. n of expm1(d_i), where the d_i = s_i - (i + 1) log(1 + 1/c) fall by eta each. In terms of their
+    # mean the sum is n (exp(mean) R - 1), with R = sinh(n eta / 2) / (n sinh(eta / 2)) >= 1.
     per_term = np.log1p(1.0 / c)
     mean = y - 0.5 * (n + 1.0) * kappa - 0.5 * (n + 3.0) * per_term
     half = 0.5 * (kappa + per_term)
@@ -267,7 +270,7 @@ def _sinch_minus_one(z: FloatArray) -> FloatArray:
 
 
 def open_terms(i: FloatArray, x: FloatArray, c: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """E[(exp((x - v) / c) - 1)^+] and P(v < x) for v ~ Gamma(i + 1), i >= 1, by quadrature where both have mass."""
+    """E[(exp((x - v) / c) - 1)^+] and P(v < x) for v ~ Gamma(i + 1), i >= 1, by quadrature over the mass of v."""
     gains, probabilities = np.empty(i.shape), np.empty(i.shape)
     for part in blocks(i.size, NODES.size):
         gains[part], probabilities[part] = _open_terms(i[part], x[part], c[part])
@@ -277,7 +280,7 @@ def open_terms(i: FloatArray, x: FloatArray, c: FloatArray) -> tuple[FloatArray,
 def _open_terms(i: FloatArray, x: FloatArray, c: FloatArray) -> tuple[FloatArray, FloatArray]:
     shape = i + 1.0
     root = np.sqrt(shape)
-    shrink = c / (1.0 + c)  # exp(-v / c) times the density of v is a Gamma density that is narrower by this
+    shrink = c / (1.0 + c)  # exp(-v / c) times the density of v is a Gamma density, narrower by this factor
     low = shrink * np.maximum(shape + WIDTH * (1.0 - root), 0.0)
     width = np.maximum(np.minimum(x, shrink * (shape + WIDTH * (3.0 + root))) - low, 0.0)
     v = width[:, None] * NODES
@@ -311,8 +314,9 @@ def stirling(i: FloatArray) -> FloatArray:
 
 
 def _settled(columns: FloatArray, oscillations: FloatArray) -> tuple[FloatArray, FloatArray]:
-    # psi(u) = u / D + gamma kappa^2 / (2 D^2) + oscillations, D = alpha + gamma kappa, and V is the integral of exp(-u)
-    # psi(u). `start` is the integral up to infinity without the straight line: 1/Delta minus the integral of the line.
+    # psi(u) = u / D + gamma kappa^2 / (2 D^2) + oscillations, with D = alpha + gamma kappa. V is the integral of
+    # exp(-u) psi(u). `start` is the integral up to infinity without the straight line: 1/Delta minus the integral of
+    # the line.
     y, alpha, gamma, kappa, c, needed, fresh = columns
     smoothness = c * kappa
     ahead = 0.5 * kappa * smoothness / (1.0 + smoothness)
@@ -333,7 +337,7 @@ def _settled(columns: FloatArray, oscillations: FloatArray) -> tuple[FloatArray,
 
 
 def cubic_residual(kappa: FloatArray) -> FloatArray:
-    """kappa^2 / 2 - kappa + 1 - exp(-kappa), which is kappa^3 / 6 to first order."""
+    """kappa^2 / 2 - kappa + 1 - exp(-kappa), about kappa^3 / 6 for small kappa."""
     value = np.asarray(0.5 * kappa * kappa - kappa - np.expm1(-kappa))
     small = kappa <= SERIES_BELOW
     if small.any():
@@ -345,7 +349,8 @@ def cubic_residual(kappa: FloatArray) -> FloatArray:
 def _oscillations(
     k: FloatArray, smoothness: FloatArray, kappa: FloatArray, needed: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    # Roots x of x / smoothness + 1 = exp(-x), one complex pair for each k: x = 2 pi i k - log(1 + x / smoothness).
+    # There is one complex pair of roots x of x / smoothness + 1 = exp(-x) for each k: x = 2 pi i k - log(1 + x /
+    # smoothness).
     turn = 2j * np.pi * k
     x = turn - np.log(1.0 + turn / smoothness)
     for _ in range(3):

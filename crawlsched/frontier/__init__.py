@@ -1,6 +1,6 @@
 """The frontier: a queue of the times at which pages' crawl values reach a level, and a queue of new pages.
 
-It knows pages and the protocol of crawl values (`candidates`), but no planner. Begin reading with
+It uses pages and the protocol of crawl values (`candidates`), but not the planner. Begin reading with
 docs/explanation/frontier.md, then `frontier`.
 """
 

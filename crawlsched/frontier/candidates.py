@@ -21,30 +21,31 @@ class CrawlValues(Protocol):
     """
 
     def value_at(self, pages: IndexArray, now: float | FloatArray) -> FloatArray:
-        """Return the crawl values of pages at one time, or at a time for each; shape (n,). O(n K) for K rates."""
+        """Return the crawl values of pages at one time, or at a time for each page; shape (n,). O(n K) for K rates."""
 
     def reaches(self, pages: IndexArray, level: float | FloatArray, now: float) -> FloatArray:
-        """Return about when crawl values reach a level, POSIX seconds; `now` at least, inf: never; O(n K).
+        """Estimate when crawl values reach a level, in POSIX seconds, `now` or later; inf: never. O(n K).
 
-        A time too early costs another look at the page, while a time too late delays its crawl. So the estimate has to
-        err on the early side.
+        If the time is too early, the page is only evaluated once more. If the time is too late, the crawl is late. So
+        the estimate has to be too early rather than too late.
         """
 
 
-# A value is evaluated again when the time since the crawl has grown by this share; in between it follows a straight
-# line. The value grows about as the square of that time, so the line is off by a quarter of a per cent.
+# A crawl value is computed anew when the time since the crawl has grown by this share. In between, a straight line
+# takes its place. The value grows about as the square of the time since the crawl, so the line is off by a quarter of a
+# per cent.
 _SPAN = 0.1
 
 
 class ValueLines:
-    """Crawl values of some pages, without an order."""
+    """The crawl values of some pages, in no order; each value follows a straight line in time."""
 
     def __init__(self, columns: Pages, values: CrawlValues) -> None:
         self._columns, self._values = columns, values
         self._n, self._until = 0, np.inf
         self._page: IndexArray = np.zeros(0, np.intp)
         self._host: npt.NDArray[np.int32] = np.zeros(0, np.int32)
-        # By page: value, slope, the time from which they hold, and the time until which they do.
+        # One column a page; the rows are the value, its slope, and the times from which and until which both hold.
         self._lines: FloatArray = np.zeros((4, 0))
 
     def __len__(self) -> int:
@@ -57,11 +58,11 @@ class ValueLines:
 
     @property
     def hosts(self) -> npt.NDArray[np.int32]:
-        """Their hosts; a view. O(1)."""
+        """The hosts of the pages; a view. O(1)."""
         return self._host[: self._n]
 
     def of(self, pages: IndexArray, now: float) -> FloatArray:
-        """Return the straight lines of pages, for `append`; the first row is their value now. O(n) values."""
+        """Return the straight lines of pages, for `append`; the first row has the values at `now`. O(n) values."""
         lines: FloatArray = np.zeros((4, pages.size))
         lines[2:], elapsed = now, now - self._columns.crawled_at[pages]
         grows = elapsed < np.inf
@@ -76,7 +77,7 @@ class ValueLines:
         return lines
 
     def append(self, pages: IndexArray, hosts: npt.NDArray[np.int32], lines: FloatArray) -> None:
-        """Add pages that are not among them yet; amortised O(1) a page."""
+        """Add pages that were not added before; amortised O(1) a page."""
         begin, end = self._n, self._n + pages.size
         if end > self._page.size:
             size, longer = end + end // 2, np.zeros((4, end + end // 2))
@@ -87,7 +88,7 @@ class ValueLines:
         self._until = min(self._until, float(lines[3].min(initial=np.inf)))
 
     def values_at(self, now: float, ahead: float = 0.0) -> FloatArray:
-        """Return what the pages are worth, now or in some seconds; O(n), and a value for each line that has ended."""
+        """Return the pages' values `ahead` seconds after `now`, and begin new lines where lines have ended; O(n)."""
         if now > self._until:
             over = np.flatnonzero(self._lines[3, : self._n] < now)
             self._lines[:, over] = self.of(self._page[over], now)
@@ -97,7 +98,7 @@ class ValueLines:
         return values
 
     def take(self, chosen: BoolArray) -> tuple[IndexArray, npt.NDArray[np.int32], FloatArray]:
-        """Take pages out, and return what `append` takes. O(n)."""
+        """Take out the chosen pages, and return them as the arguments of `append`. O(n)."""
         rows, kept = np.flatnonzero(chosen), np.flatnonzero(~chosen)
         taken = self._page[rows], self._host[rows], self._lines[:, rows]
         if rows.size:
@@ -113,28 +114,29 @@ class ValueLines:
         self._lines[:, row] = self._lines[:, self._n]
 
 
-#: A candidate is worth this share of the level or more: due times are no more exact than that.
+#: A page becomes a candidate if it is worth at least this share of the level. Due times are not more exact than that.
 ENOUGH = 0.95
 
 
 class Candidates:
-    """The candidates of one queue, those of resting hosts set aside, and the level that they have to reach.
+    """The candidates of one queue, and the level that they have to reach.
 
-    A host with more due pages than it can be asked for has a higher level of its own.
+    Candidates whose hosts rest are set aside. A host gets a higher level of its own if it has more due pages than it
+    can be asked for.
     """
 
     def __init__(self, pages: Pages, values: CrawlValues) -> None:
         self._columns, self._values = pages, values
-        self.level = 0.0  # pages are due when their crawl value reaches it
+        self.level = 0.0  # pages are due when their crawl value reaches this
         self.host_levels: dict[int, float] = {}
-        # The candidates whose hosts do not rest, and those of each resting host.
+        # The candidates whose hosts do not rest, and the candidates of each resting host.
         self.going = ValueLines(pages, values)
         self.aside: dict[int, ValueLines] = {}
         self.n_aside = 0
-        self.crawled_by = np.inf  # a page that was crawled later does not go yet
+        self.crawled_by = np.inf  # a page that was crawled after this time does not go yet
 
     def levels(self, hosts: npt.NDArray[Any]) -> float | FloatArray:
-        """Return the level of each host, or one for all. O(n)."""
+        """Return the level of each host, or one number if no host has a level of its own. O(n)."""
         if not self.host_levels:
             return self.level
         own = np.array([self.host_levels.get(host, 0.0) for host in hosts.tolist()])
@@ -144,7 +146,7 @@ class Candidates:
     def add(
         self, pages: IndexArray, now: float, until: float, resting: Container[int]
     ) -> tuple[IndexArray, dict[int, IndexArray]]:
-        """Add the pages worth enough by `until`; return the others, and by resting host those set aside. O(n)."""
+        """Add the pages worth enough by `until`; return the other pages, and the pages set aside, by host. O(n)."""
         lines, hosts = self.going.of(pages, now), self._columns.host[pages]
         enough = lines[0] + lines[1] * (until - now) >= ENOUGH * self.levels(hosts)
         self.going.append(pages[enough], hosts[enough], lines[:, enough])
@@ -157,13 +159,13 @@ class Candidates:
         return values
 
     def highest(self, now: float) -> float:
-        """Return what the best candidate is worth, whether its host is free or not; -inf: none. O(candidates)."""
+        """Return the value of the best candidate, even if its host is not free; -inf: no candidate. O(candidates)."""
         return float(self._values_at(now).max(initial=-np.inf))
 
     def best(self, now: float, is_free: Callable[[int], bool]) -> tuple[int, float] | None:
-        """Return the best candidate and its value, the lowest page among equals; O(candidates).
+        """Return the best candidate and its value; of equal candidates, the lowest page. O(candidates).
 
-        ``is_free(host)`` says whether a host may be asked; if not, it lets the host rest.
+        ``is_free(host)`` returns whether a host may be asked. If the host may not be asked, the call lets it rest.
         """
         while len(self.going):
             values = self._values_at(now)
@@ -179,9 +181,9 @@ class Candidates:
         return None
 
     def raise_level(self, now: float, until: float, host: int | None = None) -> IndexArray:
-        """Raise the level, or that of a resting host, to the median of its candidates.
+        """Raise the level, or the level of a resting host, to the median value of the candidates.
 
-        Take out and return those that will be below it at a time, when they may come back. O(candidates).
+        Take out and return the candidates that will still be below the level at `until`. O(candidates).
         """
         lines = self.going if host is None else self.aside[host]
         values = lines.values_at(now)
@@ -204,7 +206,7 @@ class Candidates:
         return taken[0]
 
     def returns(self, host: int) -> IndexArray:
-        """Let a host's candidates take part again, and return them. O(those of the host)."""
+        """Let a host's candidates take part again, and return them. O(candidates of the host)."""
         waiting = self.aside.pop(host, None)
         if waiting is None:
             return np.zeros(0, np.intp)

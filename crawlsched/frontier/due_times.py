@@ -13,14 +13,14 @@ from crawlsched.columns.growing import grown
 
 __all__ = ["ASIDE", "CANDIDATE", "FILED", "IN_FLIGHT", "NEW", "OUT", "OVERDUE", "SOON", "WAITING", "DueTimes"]
 
-#: Where a page stands: not in the frontier; being visited; without a computed due time; only in the column; among the
-#: sorted pages that are due soon; among the candidates; a candidate whose host rests; past its deadline; without a
-#: copy and ready to go.
+#: The places of a page, in this order: not in the frontier; being visited; without a computed due time; only in the
+#: column; among the sorted pages that are due soon; a candidate; a candidate whose host rests; past its deadline;
+#: without a copy and ready to go.
 OUT, IN_FLIGHT, FILED, WAITING, SOON, CANDIDATE, ASIDE, OVERDUE, NEW = range(9)
 
-# The order aims at this number of pages or a sixteenth of all, whichever is less, with a minimum of some hundred. It
-# never has more than twice its aim. The column is searched in parts of this number of rows or more. They are large
-# enough to search the whole column within half of the picks that empty a quarter of the order.
+# The order is meant to have this number of pages, or a sixteenth of all pages if that is less, but at least 256. It
+# never has more than twice that. The column is searched in parts of at least this number of rows. The parts are large
+# enough for the search of the whole column to end before the order is empty.
 _MOST_SOON = 2**13
 
 
@@ -29,19 +29,19 @@ class DueTimes:
 
     Notes
     -----
-    Every page that waits and is due at or before the horizon stands in the order. When few of these are left, the
-    horizon moves on to a time that a sample of the column suggests. Then each pick searches a part of the column for
-    pages due before the new horizon. A page takes 9 bytes.
+    The order has every waiting page whose due time is not after the horizon. When few pages are in the order, the
+    horizon moves on to a time that is estimated from a sample of the column. Then each pick searches a part of the
+    column for pages due before the new horizon. A page takes 9 bytes.
     """
 
     def __init__(self) -> None:
-        self.at: FloatArray = np.zeros(0)  # by page, POSIX seconds; inf: never by itself
+        self.at: FloatArray = np.zeros(0)  # by page, POSIX seconds; inf: never due
         self.place: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)  # by page, one of the constants of this module
-        # The order has all pages due before the second time. Some pages due before the first may not be found yet.
+        # The order may have pages due before the first time, and has all pages due before the second.
         self._horizon = self._complete_until = np.inf
         self._heap: list[tuple[float, int]] = []
         self._n_soon = 0
-        self._row: int | None = None  # the next row to search, while a search of the column is under way
+        self._row: int | None = None  # the next row to search; None: no search of the column is under way
 
     def reserve(self, capacity: int) -> None:
         """Make room for more pages; amortised O(1) a page."""
@@ -53,11 +53,11 @@ class DueTimes:
 
     @property
     def are_many(self) -> bool:
-        """Whether going through all pages at once takes too long. O(1)."""
+        """Whether a search of all pages in one step takes too long. O(1)."""
         return self.place.size > ROWS_AT_ONCE
 
     def set(self, pages: IndexArray, times: FloatArray) -> None:
-        """Set the due times of distinct pages that wait from now on; O(1) a page, O(log n) for one that is due soon."""
+        """Set the due times of distinct pages, and let them wait; O(1) a page, O(log n) for a page that is due soon."""
         self.at[pages] = times
         self.place[pages] = WAITING
         self._put_in_order(pages[(times <= self._horizon) & (times < np.inf)])
@@ -92,7 +92,7 @@ class DueTimes:
         return np.array(found, np.intp)
 
     def next_time(self) -> float:
-        """Return when the first page that waits is due, or an earlier time if that is not known yet. O(log n)."""
+        """Return when the first page that waits is due, or an earlier time if that time is not known. O(log n)."""
         while (first := self._first()) > self._complete_until and self._look_on():
             pass
         return min(first, self._complete_until)
@@ -100,13 +100,13 @@ class DueTimes:
     def _first(self) -> float:
         """Return when the first page of the order is due; inf: there is none. Amortised O(log n)."""
         place, at, heap = self.place, self.at, self._heap
-        # Entries of pages that stand elsewhere by now, or are due at another time, are dropped.
+        # Drop the entries of pages that have left the order or have another due time by now.
         while heap and not (place.item(heap[0][1]) == SOON and at.item(heap[0][1]) == heap[0][0]):
             heappop(heap)
         return heap[0][0] if heap else np.inf
 
     def soonest(self, n: int) -> IndexArray:
-        """Return some pages of the order, about those that are due first; O(n log n)."""
+        """Return at most `n` pages of the order, about those that are due first; O(n log n)."""
         self.next_time()
         pages = np.array([page for _, page in nsmallest(n, self._heap)], np.intp)
         return np.array(list(dict.fromkeys(pages[self.place[pages] == SOON].tolist())), np.intp)
@@ -119,7 +119,7 @@ class DueTimes:
             self._look()
 
     def _look_on(self) -> bool:
-        """Search some parts of the column, at most to its end; return whether any page was found."""
+        """Search some parts of the column, and stop at its end; return whether a page was found."""
         n_before = len(self._heap)
         for _ in range(ROWS_AT_ONCE // _MOST_SOON):
             self._look()
@@ -128,7 +128,7 @@ class DueTimes:
         return len(self._heap) > n_before
 
     def _look(self) -> None:
-        """Put the pages of a part of the column that are due before the horizon into the order."""
+        """Search one part of the column, and put its pages that are due before the horizon into the order."""
         if self._row is None:
             step = 1 + self.place.size // _MOST_SOON
             times = np.sort(self.at[::step][self.place[::step] == WAITING])

@@ -1,4 +1,4 @@
-"""Filing: pages enter the frontier, become due and leave it; the level follows the values picked."""
+"""Filing: how pages enter the frontier, become due and leave it, and how the level is raised and lowered."""
 
 from __future__ import annotations
 
@@ -17,27 +17,28 @@ from crawlsched.pages.intervals import Intervals
 __all__ = ["AT_ONCE", "SLOTS_TOGETHER", "Filing"]
 
 
-# The least and the greatest room for candidates. In between, one page in 64 may be a candidate.
+# A queue has room for one candidate per 64 pages, but for at least `_FEWEST` and at most `_MOST` candidates.
 _FEWEST = 64
 _MOST = _FEWEST**2
-#: Pages that fall due in this number of slots are looked at together, which takes hardly longer than one page. In a
-#: small collection they are fewer slots, since a page can come back after a few. While first copies wait, no page with
-#: a copy takes more than one slot in this number: otherwise the first page of a site would be fetched again and again
-#: until others are known.
+#: Pages that fall due within this number of slots become candidates together, which takes hardly longer than for one
+#: page. In a small collection the number is lower, since a page can be due again after a few slots. While first copies
+#: wait, a page with a copy goes at most once in this number of slots. Otherwise the first page of a site would be
+#: fetched again and again until other pages are known.
 SLOTS_TOGETHER = 16
-#: With each pick this number of due times is computed, and this number of pages become candidates. That takes a
-#: millisecond where no page is announced, and up to 6 where all are. A sample is eight times as many pages.
+#: Each pick computes at most this number of due times, and makes at most this number of pages candidates. That takes a
+#: millisecond where no page is announced, and up to 6 where all pages are. A sample has eight times this number of
+#: pages.
 AT_ONCE = 256
 # While there is no good candidate, one pick does the work of this number of picks.
 _STEPS = 32
-# A level found from a sample lies below the values of at least this number of the sample's pages.
+# A level is chosen from a sample so that at least this number of the sample's pages have higher values.
 _LEAST_RANK = 8
 # A page that was due too early is looked at again after this share of the time since its crawl.
 _WAIT_AGAIN = 0.005
 
 
 class Filing:
-    """Keep pages where they are found when they are due; `Frontier` adds the picks."""
+    """Keep pages in a column and in queues, so that due pages are found quickly; `Frontier` adds the picks."""
 
     def __init__(
         self, pages: Pages, values: CrawlValues, *, intervals: Intervals, slot: float, share: DiscoveryShare
@@ -45,23 +46,24 @@ class Filing:
         self.values, self.slot, self.share = values, slot, share
         self._pages, self._intervals = pages, intervals
         self._due = DueTimes()
-        self._resting = PriorityQueue[int]()  # hosts by the time until when they rest, POSIX seconds
+        self._resting = PriorityQueue[int]()  # hosts, by the time until which they rest, POSIX seconds
         # Pages with a copy, and pages without one.
         self._queue, self.new = Candidates(pages, values), NewPages(pages, self._resting)
-        # Pages that were forced, and those that are due and have a deadline.
+        # Forced pages, and due pages that have a deadline.
         self._forced, self._overdue = HostQueue(self._resting), HostQueue(self._resting)
         self._force_numbers, self._samples = count(), count()
-        # Pages whose due times are computed at the next look; until then the column has a time before which they are
-        # not due.
+        # Pages whose due times will be computed at the next look. Until then the column has a time before which they
+        # are not due.
         self._filed: set[int] = set()
-        # Pages whose due times are still to be computed anew after a level has fallen: that of all hosts, or of one.
+        # Pages whose due times have to be computed anew, because the level of all hosts or of one host has fallen.
         self._anew: list[range | IndexArray] = []
-        # While first copies wait, no page with a copy goes again within these seconds.
+        # While first copies wait, a page with a copy does not go again within these seconds.
         self._least_wait = 0.0
-        # No other page may go before the first time; until the second, the search through all pages is not repeated.
+        # Before the first time, no waiting page may go. Until the second time, the search through all pages is not
+        # repeated.
         self._idle_until = self._searched_until = -np.inf
         self._now = self._looked_until = -np.inf
-        # Slots that pass unused, above what the machine can do, bring no page nearer: so picks are counted.
+        # Picks are counted here, not slots: if the machine is too slow to use all slots, the unused slots need no look.
         self._picks_until_look = 0
 
     def _place_of(self, page: int) -> int:
@@ -77,7 +79,7 @@ class Filing:
             self.new.reserve(self._due.place.size)
 
     def file(self, pages: IndexArray, now: float) -> None:
-        """Put distinct pages where they belong now, wherever they were; O(1) a page and its due time."""
+        """Put distinct pages where they belong now; O(1) a page, and the computation of its due time."""
         if not pages.size:
             return
         self._now = max(now, self._now)
@@ -88,7 +90,7 @@ class Filing:
             self._filed.update(pages.tolist())
         elif not self._due.are_many:
             self._reckon(pages, self._now)
-        else:  # the next picks place these by their value
+        else:  # the next picks place these pages by their values
             pages = self._put_new(pages, self._now)
             self._due.set(pages, np.maximum(self._deadlines(pages), self._eligible_at(pages)))
             self._anew.append(range(int(pages.min(initial=0)), int(pages.max(initial=-1)) + 1))
@@ -105,7 +107,7 @@ class Filing:
         self._idle_until = -np.inf
 
     def refile(self, pages: IndexArray, now: float) -> None:
-        """File pages anew whose values have changed, if in the frontier and not in flight; O(1) a page."""
+        """File anew the pages whose values have changed, if they are in the frontier and not in flight; O(1) a page."""
         inside = pages[pages < self._due.place.size]
         inside = inside[self._due.place[inside] > IN_FLIGHT]
         # New pages that stand where they belong keep their turns.
@@ -123,16 +125,16 @@ class Filing:
             self._forced.discard(page)
 
     def force(self, pages: IndexArray) -> None:
-        """Let pages go before all others, in the order of these calls and of the array; O(log n) a page.
+        """Let pages go before all others, in the order of the calls, and of the array in each call; O(log n) a page.
 
-        Pages which may not be crawled yet go too; pages in flight are left alone.
+        Forced pages go even if they may not be crawled yet. Pages in flight are left alone.
         """
         for page in pages.tolist():
             if page not in self._forced and self._place_of(page) > IN_FLIGHT:
                 self._forced.push(self._pages.host.item(page), float(next(self._force_numbers)), page)
 
     def _leave(self, pages: IndexArray) -> None:
-        """Take pages from where they stand, if that is more than a place in the column."""
+        """Take pages out of the queues in which they stand."""
         for page in (pages if self._overdue else pages[self._due.place[pages] > SOON]).tolist():
             self._leave_one(page)
 
@@ -145,7 +147,7 @@ class Filing:
         self._overdue.discard(page)
 
     def deadline_of(self, page: int) -> float:
-        """Return when a page becomes overdue, POSIX seconds; inf without a longest crawl interval, or a copy. O(1)."""
+        """Return when a page becomes overdue, POSIX seconds; inf: it has no longest interval, or no copy. O(1)."""
         return float(self._deadlines(np.array([page]))[0])
 
     def _deadlines(self, pages: IndexArray) -> FloatArray:
@@ -164,13 +166,13 @@ class Filing:
     # -- due times
 
     def _reckon(self, pages: IndexArray, now: float) -> None:
-        """Set when pages are due: when they reach the level of their host, or, without a copy, when they may go."""
+        """Set when pages are due: when they reach their host's level or, if they have no copy, when they may go."""
         pages = self._put_new(pages, now)
         if not pages.size:
             return
         if self._queue.level <= 0.0 and pages.size > self._room:
-            # Too low a level is the smaller error: it rises as pages are looked at, while lowering it takes a look at
-            # all.
+            # A level that is too low is the smaller error: it rises as pages become candidates. If a level is lowered,
+            # all due times have to be computed anew.
             values = self.values.value_at(self._may_go(self._some_rows(), now), now)
             self._queue.level = _exceeded(values, self._room / 2 / self._pages.n)
         not_before = np.where(self._due.place[pages] == FILED, self._due.at[pages], -np.inf)
@@ -179,7 +181,7 @@ class Filing:
         self._due.set(pages, np.maximum(times, self._eligible_at(pages)))
 
     def _put_new(self, pages: IndexArray, now: float) -> IndexArray:
-        """Put the pages without a copy among the new pages, as soon as they may go; return the others."""
+        """Put pages without a copy among the new pages if they may go, else let them wait; return the other pages."""
         is_new: BoolArray = self._pages.crawled_at[pages] == -np.inf
         if not is_new.any():
             return pages
@@ -191,7 +193,7 @@ class Filing:
         return pages[~is_new]
 
     def _put_back(self, pages: IndexArray, now: float) -> None:
-        """File pages that were due too early, so that they are not due again at once."""
+        """File pages that were due too early, so that they are not due again immediately."""
         again = now + np.maximum(_WAIT_AGAIN * (now - self._pages.crawled_at[pages]), self.slot)
         self._due.place[pages] = FILED
         self._due.at[pages] = np.maximum(again, np.nextafter(self._looked_until, np.inf))
@@ -206,7 +208,7 @@ class Filing:
             self._look(now)
 
     def _look(self, now: float) -> None:
-        """Compute the due times of filed pages, and make candidates of those that are due."""
+        """Compute the due times of filed pages, and make due pages candidates."""
         self._now = now = max(now, self._now)
         self._looked_until = now + self._slots_together * self.slot
         if self._filed:
@@ -226,7 +228,7 @@ class Filing:
 
     @property
     def _slots_together(self) -> int:
-        """For how many slots the pages that fall due are looked at together."""
+        """The number of slots whose due pages become candidates together."""
         is_small = self._pages.n <= AT_ONCE
         return 0 if is_small or self._intervals.come else min(self._pages.n // _FEWEST, SLOTS_TOGETHER)
 
@@ -241,7 +243,7 @@ class Filing:
         return min(self._room // 4, _FEWEST)
 
     def _become_due(self, pages: IndexArray, now: float) -> None:
-        """Make pages candidates, or set them aside where their hosts rest; raise levels where there are too many."""
+        """Make pages candidates, or set them aside if their hosts rest; raise levels with too many candidates."""
         pages = self._put_new(pages, now)
         if not pages.size:
             return
@@ -267,7 +269,7 @@ class Filing:
     # -- levels come down
 
     def _fill(self, now: float) -> bool:
-        """Bring the level down to the value of the best candidate; return whether that found a better one."""
+        """Lower the level until a candidate reaches it; return whether the best candidate is better than before."""
         queue = self._queue
         before = queue.highest(now)
         if before >= ENOUGH * queue.level or now < self._idle_until:
@@ -276,14 +278,14 @@ class Filing:
         for _ in range(_STEPS):
             if queue.highest(now) >= ENOUGH * queue.level:
                 break
-            # Without candidates a sample finds a page at once; computing the due times of all could take seconds.
+            # Without candidates, a sample finds a page immediately, while to compute all due times could take seconds.
             if not ((len(queue.going) and self._go_on()) or self._bring_down(now)):
                 break
             self._look(now)
         return queue.highest(now) > before
 
     def _bring_down(self, now: float) -> bool:
-        """Lower the level until some pages may go; False if there are none."""
+        """Lower the level so that some pages are due; return False if no page may go."""
         queue = self._queue
         pages = self._may_go(self._some_rows(), now)
         if not pages.size:
@@ -299,12 +301,12 @@ class Filing:
         return True
 
     def _some_rows(self) -> IndexArray:
-        """Return some rows, others each time; O(1)."""
+        """Return some rows at equal distances, different rows at each call; O(1)."""
         step = 1 + self._pages.n // (8 * AT_ONCE)
         return np.arange(next(self._samples) % step, self._pages.n, step)
 
     def _go_on(self) -> bool:
-        """Compute some due times anew if a lower level has made that necessary; return whether it has."""
+        """Compute some due times anew if a lower level has made that necessary; return whether there were any."""
         if not self._anew:
             return False
         some, rest = self._anew[0][:AT_ONCE], self._anew[0][AT_ONCE:]
@@ -317,7 +319,7 @@ class Filing:
         return True
 
     def _come_down(self, pages: IndexArray, now: float, n_above: float, n_pages: int, most: float) -> float:
-        """Find, by a sample, the level that a given number of all pages exceed; let the best of the sample be due."""
+        """Return the level that `n_above` of all pages exceed, by a sample; its pages above the level are due now."""
         pages = _sample(pages)
         values = self.values.value_at(pages, now)
         level = min(_exceeded(values, n_above / max(n_pages, 1)), most)
@@ -336,7 +338,7 @@ class Filing:
         self._anew.insert(0, rows)
 
     def _may_go(self, rows: IndexArray, now: float, resting: bool = False) -> IndexArray:
-        """Return those pages that have a copy, wait and might go; of hosts that rest, or only of the others."""
+        """Return the waiting pages that have a copy and may be crawled now: of resting hosts, or of all others."""
         place = self._due.place[rows[rows < self._due.place.size]]
         rows = rows[: place.size][(place >= FILED) & (place <= SOON)]
         rows = rows[self._eligible_at(rows, self._least_wait) <= now]
@@ -357,7 +359,7 @@ class Filing:
         self._due.work()
         queue = self._queue
         n_going = len(queue.going)
-        # Begin while nearly a quarter of the room is filled: these candidates go while the next ones are found.
+        # Begin while nearly a quarter of the room is filled. These candidates go while the next candidates are found.
         if n_going > 0 and 4 * (n_going + queue.n_aside) < self._room and queue.level > 0.0 and not self._anew:
             self._bring_down(now)
         self._go_on()
@@ -370,7 +372,7 @@ class Filing:
         self._due.place[self._queue.rest(host)] = ASIDE
 
     def release_host(self, host: int) -> None:
-        """Let a host's pages take part again. O(those of the host)."""
+        """Let a host's pages take part again. O(candidates of the host)."""
         if host not in self._resting:
             return
         self._resting.discard(host)
@@ -386,9 +388,9 @@ def _sample(pages: IndexArray) -> IndexArray:
 
 
 def _exceeded(values: FloatArray, share: float) -> float:
-    """Return the value that about a share of the values exceed; 0: there are none."""
+    """Return the value that about this share of the values exceed; 0 if there are no values."""
     if not values.size:
         return 0.0
-    # A level that is too low rises as pages are looked at; each fall of the level takes a look at all of them.
+    # A level that is too low rises as pages become candidates. After each fall, all due times are computed anew.
     rank = max(int(share * values.size), _LEAST_RANK)
     return float(np.sort(values)[::-1].item(min(rank, values.size - 1)))

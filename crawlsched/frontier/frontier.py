@@ -23,9 +23,9 @@ class Pick(NamedTuple):
     """The page to crawl now."""
 
     page: int
-    crawl_value: float  # at the time of the pick, to half a per cent; nan for a page that goes for another reason
+    crawl_value: float  # at the time of the pick, exact to half a per cent; nan if `reason` is not "value"
     reason: str  # ``"value"``, ``"overdue"`` (its longest crawl interval has passed) or ``"forced"``
-    is_first_copy: bool = False  # whether it went as a new page in its turn
+    is_first_copy: bool = False  # whether the page went as a new page in its turn
 
 
 class Frontier(Filing):
@@ -33,20 +33,25 @@ class Frontier(Filing):
 
     Notes
     -----
-    A pick takes the first page in this order: forced pages, first forced first; overdue pages, oldest deadline first,
-    then lowest number; in their share of the slots, the new page whose turn it is; the candidate with the highest crawl
-    value, lowest number first among equals. Slots that new pages do not use go to known pages, and the other way round.
-    Pages that may not be crawled yet (`not_before`, the shortest interval) are left out unless they are forced. Pages
-    of resting hosts are always left out.
+    A pick takes the first page in this order:
 
-    The best candidate is worth at least 0.95 of the best page of all, since other pages are below the level. The level
-    comes down when no candidate is left. docs/explanation/frontier.md has the argument and the measurements.
+    1. forced pages, in the order in which they were forced;
+    2. overdue pages, oldest deadline first, then lowest number;
+    3. in the share of the slots that is for new pages, the new page whose turn it is;
+    4. the candidate with the highest crawl value, or the lowest number if values are equal.
+
+    Known pages use the slots that new pages leave unused, and new pages use those that known pages leave unused. Pages
+    that may not be crawled yet (`not_before`, the shortest interval) are left out unless they are forced. Pages of
+    resting hosts are always left out.
+
+    The best candidate is worth at least 0.95 of the best page of all, since the other pages are below the level. When
+    no candidate is left, the level is lowered. docs/explanation/frontier.md has the argument and the measurements.
     """
 
     # -- what stands where
 
     def place_of(self, page: int) -> str:
-        """Return where a page stands: out, in flight, barred (not allowed yet), waiting, ..., new; O(1)."""
+        """Return the name of a page's place, such as "in flight" or "barred" (it may not be crawled yet); O(1)."""
         place = self._place_of(page)
         is_barred = FILED <= place <= SOON and self._eligible_at(np.array([page])).item() > self._now
         return "barred" if is_barred else _PLACE_NAMES[place]
@@ -64,7 +69,7 @@ class Frontier(Filing):
         return float(self._resting.at.get(host, -np.inf))
 
     def returning(self, until: float, n: int) -> IndexArray:
-        """Return the pages that only resting hosts keep from going by `until`, about n new ones; O(pages + h log n)."""
+        """Return candidates of hosts that stop resting by `until`, and up to `n` new pages; O(pages + h log n)."""
         hosts = [host for host, end in self._resting.at.items() if end <= until]
         still = self._resting.at.keys() - hosts
         new = self.new.likely(n, still) if any(self.new.of_host[host] for host in hosts) else []
@@ -81,7 +86,7 @@ class Frontier(Filing):
         return bool(self._resting) and self._may_go(np.arange(self._pages.n), self._now, resting=True).size > 0
 
     def next_event(self, now: float) -> float:
-        """Return the earliest time at which `pick` may give something, inf if never; amortised O(log n)."""
+        """Return the earliest time at which `pick` may return a page; inf: never. Amortised O(log n)."""
         if self.bound(now) > -np.inf:
             return now
         self._look(now)
@@ -90,11 +95,11 @@ class Frontier(Filing):
         return max(now, min(self._idle_until, self._due.next_time(), return_at))
 
     def out_of_turn(self, n: int) -> list[int]:
-        """Return up to about `n` pages that go before anything of value, in their order. O(n log n)."""
+        """Return up to about `n` pages that go before all pages picked by value, in their order. O(n log n)."""
         return [*self._forced.likely(n), *self._overdue.likely(n, self._now)]
 
     def peek(self, n: int) -> IndexArray:
-        """Return up to about `n` pages that are likely to be picked next, likeliest first. O(n log n)."""
+        """Return up to about `n` pages that are likely to be picked next, the likeliest first. O(n log n)."""
         self._look(self._now)
         found = self.out_of_turn(n)
         known = self._queue.going.pages[np.argsort(-self._queue.going.values_at(self._now), kind="stable")]
@@ -115,10 +120,10 @@ class Frontier(Filing):
         self._look(now)
 
     def bound(self, now: float) -> float:
-        """Return a value that no page which may go now exceeds by more than a twentieth; O(candidates).
+        """Return an upper bound, exact to a twentieth, of the values of the pages that may go now; O(candidates).
 
-        It is inf if a page may go whatever it is worth, and -inf if none may go. Hosts are not asked whether they are
-        free.
+        It is inf if a page may go regardless of its value, and -inf if no page may go. It does not consider whether
+        hosts are free.
         """
         self._follow(now)
         if self._forced.first() is not None or self._overdue.first(now) is not None:
@@ -130,13 +135,14 @@ class Frontier(Filing):
         return max(self._queue.highest(now), -np.inf if new is None else 0.0)
 
     def pick(self, now: float, host_free_at: HostFreeAt) -> Pick | None:
-        """Take out the page to crawl now, None if none may go; amortised O(log n), plus a few crawl values.
+        """Take out and return the page to crawl now; None if no page may go. Amortised O(log n), plus a few values.
 
         Parameters
         ----------
         host_free_at : callable
-            ``host_free_at(host, now)`` returns when a host may be asked; at most `now` if it may be now. It is called
-            only for hosts of pages that would be picked. A host that may not be asked rests until then.
+            ``host_free_at(host, now)`` returns the time from which a host may be asked: `now` or earlier if it may be
+            asked now. It is called only for hosts of pages that would be picked. A host that may not be asked yet rests
+            until that time.
         """
         self._follow(now)
         self._work(now)
@@ -184,7 +190,7 @@ class Frontier(Filing):
         return Pick(new, self.values.value_at(np.array([new]), now).item(), "value", True)
 
     def _is_for_new(self, new: int | None, now: float) -> bool:
-        """Return whether a new page takes this slot; while one waits, pages with a copy have a least time to wait."""
+        """Return whether a new page takes this slot. While a new page waits, give pages with a copy a least wait."""
         waits = new is not None and self.new.matters(new)
         before, self._least_wait = self._least_wait, SLOTS_TOGETHER * self.slot if waits else 0.0
         self._queue.crawled_by = now - self._least_wait if waits else np.inf

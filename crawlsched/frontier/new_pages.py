@@ -1,4 +1,4 @@
-"""New pages: those without a copy wait by place, and places take turns."""
+"""New pages: pages without a copy wait in lines, one for each part of a site, and the lines take turns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from crawlsched.pages import Pages
 
 __all__ = ["DiscoveryShare", "NewPages"]
 
-# However important its pages are, a place has at most this number of turns for one of another place.
+# When lines share turns, an importance counts as at most this number, and as at least the inverse of this number.
 _MOST_TURNS = 8.0
 
 
@@ -29,8 +29,7 @@ class DiscoveryShare:
     share : float
         From 0 to 1.
     n_first : float
-        The first slots, up to this number, may all go to first copies, since there is hardly anything to keep fresh
-        yet.
+        At the beginning this number of slots may all go to first copies, since there are few copies to keep fresh yet.
 
     Examples
     --------
@@ -47,21 +46,21 @@ class DiscoveryShare:
 
     @property
     def is_due(self) -> bool:
-        """Whether the next slot is for a first copy, if there is a page for it; O(1)."""
+        """Whether the next slot is for a first copy, if a page without a copy waits; O(1)."""
         return self._credit + self.share >= 1.0 - 1e-9
 
     def went(self, *, is_first_copy: bool) -> None:
-        """Count a used slot. A slot that one side had no page for is not charged to the other. O(1)."""
+        """Count a used slot. A slot that one kind of page left unused is not charged to the other kind. O(1)."""
         if not is_first_copy or self.is_due:
             self._credit = min(self._credit + self.share - is_first_copy, max(self._credit, 1.0))
 
     def has_begun(self) -> None:
-        """End the beginning, since there are pages to keep fresh. O(1)."""
+        """End the beginning (see `n_first`), since there are pages to keep fresh now. O(1)."""
         self._credit = min(self._credit, 1.0)
 
 
 class _Line:
-    """The pages of one priority and place, newest first."""
+    """The new pages of one priority and one part of a site, newest first."""
 
     __slots__ = ("first", "host", "part", "priority")
 
@@ -75,14 +74,15 @@ class NewPages:
     Attributes
     ----------
     limit : callable
-        Gives the crawls per second that a host allows at most.
+        ``limit(host)`` returns the largest number of crawls per second that a host allows.
 
     Notes
     -----
-    A page of importance 0 goes when no other waits. Within a place, pages found last go first. Of pages found together,
-    the most important go first, and equals in their order. A host whose pages would take longer than those of all
-    others loses no turn: it goes whenever it may (longest processing time first, R. L. Graham, *Bounds on
-    multiprocessing timing anomalies*, 1969). Such hosts can all be asked at their full pace at the same time.
+    A page of importance 0 goes only when no other page waits. In a part of a site, pages found last go first. Of pages
+    found together, the most important go first, and equally important pages go in their order. A host whose pages, at
+    its limit, would take longer than all new pages together goes whenever it may (longest processing time first, R. L.
+    Graham, *Bounds on multiprocessing timing anomalies*, 1969). Several such hosts can be asked at their full pace at
+    the same time.
     """
 
     def __init__(self, pages: Pages, resting: Container[int]) -> None:
@@ -90,11 +90,12 @@ class NewPages:
         self.limit: Callable[[int], float] = lambda host: inf
         self.of_host: Counter[int] = Counter()  # how many pages wait, by host
         self._n = 0
-        # By page: its line from 1 (0: none), its neighbours in it, and the priority of its request.
+        # By page: the number of its line (0: none), the pages after and before it there, and the priority of its
+        # request.
         self._line, self._next, self._before, self._priority = (np.zeros(0, np.int32) for _ in range(4))
         self._lines: list[_Line] = [_Line(0.0, -1, -1)]
         self._numbers: dict[tuple[float, int, int], int] = {}
-        # By priority: the hosts that have such pages, and of each the parts of its site.
+        # The priorities; by priority, the hosts that have such pages; by priority and host, the parts of the site.
         self._order: list[float] = []
         self._hosts: dict[float, FairQueue[int]] = {}
         self._parts: dict[float, dict[int, FairQueue[int]]] = {}
@@ -125,7 +126,7 @@ class NewPages:
         return self._line.item(page) == self._numbers.get(self._key(page))
 
     def put(self, pages: IndexArray) -> None:
-        """Put in n pages found together, the most important first, before those found earlier. O(log n) a page."""
+        """Put in pages found together, the most important first, all before pages found earlier. O(log n) a page."""
         begun: list[int] = []
         best_last = np.argsort(-self._pages.importance[pages], kind="stable")[::-1]
         for page in pages[best_last].tolist():
@@ -181,7 +182,7 @@ class NewPages:
             del self._hosts[line.priority], self._parts[line.priority]
 
     def first(self, is_free: Callable[[int], bool] = lambda host: True) -> int | None:
-        """Return the page that goes next; ``is_free(host)`` lets a host rest that may not be asked. O(log places)."""
+        """Return the page that goes next. If a host may not be asked, ``is_free`` lets it rest. O(log places)."""
         for priority in reversed(self._order):
             while (host := self._hosts[priority].first(self._resting)) is not None:
                 if is_free(host):
@@ -209,12 +210,13 @@ class NewPages:
             hosts.returns(host)
 
     def likely(self, n: int, resting: Container[int]) -> list[int]:
-        """Return some pages that go next if these hosts rest, about in their order; O(hosts log n)."""
+        """Return at most `n` pages that go next if these hosts rest, about in their order; O(hosts log n)."""
         found: list[int] = []
         for priority in reversed(self._order):
             hosts = [host for host in self._hosts[priority].likely(n) if host not in resting]
             parts = [self._parts[priority][host].likely(n) for host in hosts]
-            # One page of each host, then a second of each, and so on. A host's parts take turns.
+            # One page of each host comes first, then a second page of each host, and so on. The parts of a host take
+            # turns.
             heads = [[self._lines[number].first for number in numbers] for numbers in parts]
             while heads and len(found) < n:
                 for pages in heads:
@@ -228,7 +230,7 @@ class NewPages:
         return found[:n]
 
     def check(self, waiting: npt.NDArray[np.intp]) -> None:
-        """Raise `AssertionError` unless these pages, and no others, stand in lines that are right. O(n)."""
+        """Raise `AssertionError` unless exactly these pages stand in lines, each in the right line. O(n)."""
         found = []
         for line in self._lines[1:]:
             page = line.first

@@ -1,4 +1,4 @@
-"""Queues that leave out hosts which rest: of pages by host, and of places that take turns."""
+"""Queues that leave out resting hosts: pages by host, and keys that take turns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 class PriorityQueue(Generic[Key]):
-    """Keys by their places in an order, lowest first, and first come first among equals; a heap with lazy deletion.
+    """Keys by their places in an order; the lowest place goes first, and of equals the key that was put in first.
 
     Attributes
     ----------
@@ -40,14 +40,14 @@ class PriorityQueue(Generic[Key]):
         heappush(self._heap, (at, next(self._numbers), key))
 
     def discard(self, key: Key) -> None:
-        """Take a key out, if it is in. O(1)."""
+        """Take a key out, if it is in the queue. O(1)."""
         self.at.pop(key, None)
         self._aside.discard(key)
         if not self.at:
             self._heap.clear()
 
     def first(self, resting: Container[Key] = ()) -> Key | None:
-        """Return the first key of those that do not rest; None: there is none. Amortised O(log n)."""
+        """Return the first key that does not rest; None: there is none. Amortised O(log n)."""
         while self._heap:
             at, _, key = self._heap[0]
             if self.at.get(key) == at and key not in self._aside:
@@ -65,9 +65,9 @@ class PriorityQueue(Generic[Key]):
 
 
 class FairQueue(PriorityQueue[Key]):
-    """A fair queue of keys (stride scheduling): a turn costs 1 or more; the key that spent least goes next.
+    """A fair queue of keys (stride scheduling): each turn has a cost, and the key that has spent least goes next.
 
-    A key that rested goes before the keys that went meanwhile.
+    A key that rested goes before the keys that had turns in the meantime.
 
     Examples
     --------
@@ -84,31 +84,31 @@ class FairQueue(PriorityQueue[Key]):
         self._now = 0.0
 
     def come(self, key: Key) -> None:
-        """Let a key take part, behind those that do already, so that none of these waits forever. O(log n)."""
+        """Let a key take part, behind the keys that already do, so that none of these waits forever. O(log n)."""
         if key not in self.at:
             self.put(key, max(self._spent.pop(key, 0.0), self._now + 1.0))
 
     def leave(self, key: Key) -> None:
-        """Let a key take part no more. What it has spent counts if it comes again. O(1)."""
+        """Take a key out. What it has spent counts if it takes part again. O(1)."""
         if self.at[key] > self._now:
             self._spent[key] = self.at[key]
         self.discard(key)
 
     def took(self, key: Key, cost: float = 1.0) -> None:
-        """Count the turn of a key that was the first. O(log n)."""
+        """Count the turn of the key that was first. O(log n)."""
         at = self.at[key]
-        if self.first() == key:  # no other has come meanwhile
+        if self.first() == key:  # no other key has come in the meantime
             heappop(self._heap)
         self._now = max(self._now, at)
         self.put(key, at + cost)
 
     def likely(self, n: int) -> list[Key]:
-        """Return some keys whose turns come next, about in their order; O(keys log n)."""
+        """Return at most `n` keys, about in the order of their next turns; O(keys log n)."""
         return nsmallest(n, self.at, key=self.at.__getitem__)
 
 
 class HostQueue:
-    """Pages by key, lowest first and lowest page among equals, without those of hosts that rest.
+    """Pages by key, without pages of hosts that rest: lowest key first, and lowest page among equals.
 
     Notes
     -----
@@ -146,7 +146,7 @@ class HostQueue:
             self._place(host)
 
     def discard(self, page: int) -> None:
-        """Take a page out, if it is in. Amortised O(log n)."""
+        """Take a page out, if it is in the queue. Amortised O(log n)."""
         if (host := self._host.pop(page, None)) is not None:
             self._pages[host].discard(page)
             self._place(host)
@@ -161,7 +161,7 @@ class HostQueue:
             self._hosts.put(host, pages.at[first])
 
     def first(self, until: float = inf) -> tuple[int, int] | None:
-        """Return page and host of the first page whose key is `until` at most; None: there is none. O(log n)."""
+        """Return page and host of the first page, if its key is `until` at most; else None. O(log n)."""
         host = self._hosts.first(self._resting)
         if host is None or self._hosts.at[host][0] > until:
             return None
@@ -172,11 +172,11 @@ class HostQueue:
         self._hosts.returns(host)
 
     def has_host(self, host: int) -> bool:
-        """Whether a page of a host is in. O(1)."""
+        """Whether a page of a host is in the queue. O(1)."""
         return host in self._pages
 
     def likely(self, n: int, until: float = inf) -> list[int]:
-        """Return some pages whose keys are `until` at most, without those of resting hosts, in their order; O(n)."""
+        """Return at most `n` pages whose keys are `until` at most, in their order, without resting hosts; O(n)."""
         going = (pages.at.values() for host, pages in self._pages.items() if host not in self._resting)
         return [
             page for _, page in nsmallest(n, (entry for entries in going for entry in entries if entry[0] <= until))

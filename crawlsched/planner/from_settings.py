@@ -1,4 +1,4 @@
-"""From settings: the planner that they ask for."""
+"""From settings: make the planner that the settings describe."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from crawlsched.slot_clock import DAY
 
 __all__ = ["planner_for"]
 
-# A collection without a copy has nothing to keep fresh, so all slots of these first seconds may go to first copies.
+# A collection without copies has nothing to keep fresh, so all slots of these first seconds may go to first copies.
 _BEGINNING = 15.0
 
 
 def planner_for(
     settings: Settings, *, picks: bool = True, max_crawl_rounds: float | None = MAX_CRAWL_ROUNDS
 ) -> Planner:
-    """Return the planner that these settings ask for, without pages; without `picks` it only computes values."""
+    """Return the planner that these settings describe, without pages. If not `picks`, it only computes values."""
     name, parameters = settings.estimator
     learned = None
     if name != "posterior":
-        # Before the first plan nobody knows how often pages change: once in a day is a guess.
+        # Before the first plan the change rates are unknown; one change a day is a guess.
         learned = LearnedRates(name, 0, 1.0 / DAY, dict(parameters))
-    # A rule for all pages holds at once; the rule of a loaded page is known only when its URL has been read.
+    # The rule for all pages applies immediately. Any other rule of a loaded page is known only after its URL was read.
     for_all = next((rule for rule in settings.pages if rule.where == "*"), PageRule("*"))
     planner = Planner(
         settings.bandwidth,

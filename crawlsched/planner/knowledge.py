@@ -1,4 +1,4 @@
-"""Knowledge: the state of a planner, and how it places pages."""
+"""Knowledge: the state of a planner, and how pages are placed in its frontier."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from crawlsched.planner.values import POLICIES, PlannedValues, PointValues, Post
 __all__ = ["RENEWAL", "Knowledge"]
 
 
-#: Probability that a page has another change rate at the next visit. When the rate has changed, the past is forgotten
-#: in about ten visits. docs/notes/learning.md has the freshness that this costs where rates are steady.
+#: Probability that the change rate of a page is different at the next visit. After a change of the rate, earlier visits
+#: are forgotten in about ten visits. docs/notes/learning.md has the freshness that this costs if rates are constant.
 RENEWAL = 0.01
 
 
 class Knowledge:
-    """Pages, the evidence of visits and announcements, the pages' crawl values, and the frontier in which they stand.
+    """Pages, the evidence of visits and announcements, the pages' crawl values, and the frontier that has the pages.
 
-    The parameters are those of `Planner`, checked; `rule` is its `crawl_value`.
+    The parameters are those of `Planner`, after their checks; `rule` is its `crawl_value`.
     """
 
     def __init__(
@@ -71,22 +71,23 @@ class Knowledge:
         self.now = -np.inf
 
     def at(self, now: float) -> float:
-        """Return the time, POSIX seconds; if the clock was set back, time stands still until it has caught up."""
+        """Return the POSIX time. If the clock was set back, the result stays the same until the clock has caught up."""
         self.now = max(self.now, now)
         return self.now
 
     def change_rates(self, pages: IndexArray) -> FloatArray:
-        """Return how often pages change, announced or not, per second: by the estimator, or the posterior's means."""
+        """Return change rates per second, announced or not: by the estimator, or else the means of the posterior."""
         if self.learned is not None:
             return self.learned.change_rate(pages, self.in_force.parameters.even_rate)
         signal_rate, signal_weight = self.announcements.signals(pages)
-        # An announcement is no evidence about a page without a copy: its value waits for the first visit.
+        # An announcement is no evidence about a page without a copy. The value of such a page waits for the first
+        # visit.
         signal_rate[self.pages.crawled_at[pages] == -np.inf] = 0.0
         unsignalled: FloatArray = (self.values.weights(pages) * self.posterior.rates).sum(axis=1)
         return unsignalled + signal_rate * -np.expm1(-signal_weight)
 
     def rows(self, pages: npt.ArrayLike) -> IndexArray:
-        """Return pages as an array of distinct row numbers, or raise `ValueError` if one of them is no page."""
+        """Return pages as an array of distinct row numbers; raise `ValueError` if a number belongs to no page."""
         rows = np.unique(np.asarray(pages, np.intp))
         if rows.size and not (rows[0] >= 0 and rows[-1] < self.pages.n):
             raise ValueError(f"pages must hold row numbers from 0 to {self.pages.n - 1}, got {pages!r}.")
@@ -103,12 +104,12 @@ class Knowledge:
             place(rows[part], now)
 
     def _end_visit(self, page: int, now: float) -> None:
-        """A visit has ended: the page is placed by what is known now."""
+        """Place a page by what is known after its visit."""
         self.in_flight_pages.discard(page)
         self.frontier.file_one(page, now)
 
     def _in_slices(self, rows: IndexArray, do: Callable[[IndexArray, float], None]) -> None:
-        """Do something to a slice of some pages after each of the next picks."""
+        """Apply `do` to the rows, one slice after each of the next picks."""
         at = 0
 
         def step(now: float) -> bool:

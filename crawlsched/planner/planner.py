@@ -1,4 +1,4 @@
-"""The planner: what is known of all pages, what each is worth, and which goes next."""
+"""The planner: what is known of all pages, what each page is worth, and which page is crawled next."""
 
 from __future__ import annotations
 
@@ -37,84 +37,86 @@ from crawlsched.slot_clock import DAY
 
 __all__ = ["DEFAULT_GRID", "Observation", "Planner"]
 
-#: 32 change rates per second in equal ratios of 1.75, from once in three years to once in 3 seconds. That is the range
-#: of real sites, and at its fast end that of a demonstration, which cannot wait.
+#: 32 change rates per second in equal ratios of 1.75, from once in three years to once in 3 seconds. Real sites have
+#: rates in this range. The fastest rates are for demonstrations, which have to show something in seconds.
 DEFAULT_GRID: FloatArray = np.geomspace(1 / (3 * 365 * DAY), 1 / 3, 32)
 
 _LONGEST_ERROR_INTERVAL = DAY
 _LONGEST_GONE_INTERVAL = 30 * DAY
-# The threshold follows the values of picked pages. A smaller value pulls it down with the first of these weights, a
-# larger one up with the second. So it stays at the value at which pages without announcements go, although announced
-# pages go at higher values.
+# The threshold follows the values of picked pages. The first weight is for values below the threshold, the second for
+# values above it. With these weights the threshold stays near the value at which pages without announcements are
+# picked, although announced pages are picked at higher values.
 _STEP_DOWN, _STEP_UP = 0.04, 0.004
-# It follows ratios of values, since values spread over orders of magnitude. A larger ratio counts as this one.
+# The threshold follows ratios of values, since values differ by orders of magnitude. A ratio above this limit counts as
+# the limit.
 _LARGEST_RATIO = 4.0
-# A page fails after this number of visits in a row without content.
+# After this number of visits in a row without content, a page counts as failing.
 _FAILING_FROM = 3
-# The same as `Observation(...)` in half of the time, since each visit makes one.
+# This is the same as `Observation(...)` in half of the time. Each visit makes an observation.
 _observation = tuple.__new__
 
 
 class Observation(NamedTuple):
-    """What one visit taught."""
+    """What the planner learned from a visit."""
 
     page: int
     time: float  # POSIX seconds
     elapsed: float  # seconds since the visit before
     n_signals: int  # ChangeSignals in between
-    source: int  # where they came from; -1 if no source covers the page
-    evidence: float  # what they took off the log-probability of freshness, nats
+    source: int  # the source of these ChangeSignals; -1 if no source covers the page
+    evidence: float  # by how much they lowered the log-probability of freshness, nats
     changed: bool  # whether the page had changed
-    # Further sources that cover the page, and how many ChangeSignals each of them made.
+    # The further sources that cover the page, each with the number of its ChangeSignals.
     further: tuple[tuple[int, int], ...] = ()
-    time_since_modified: float | None = None  # seconds from the last modification to the visit, where that is known
+    time_since_modified: float | None = None  # seconds from the last modification to the visit, if known
 
 
 class Planner(Knowledge):
-    """Decide which page to crawl, and learn from what the visit found; the only writer of `Pages`.
+    """Decide which page to crawl, and learn from what visits find; only the planner and its parts write to `Pages`.
 
     Parameters
     ----------
     bandwidth : float
         Crawls per second.
     crawl_value : str
-        ``"posterior"``, the expectation over the posterior of the change rate, or one of the papers' rules with
-        estimated (or, by `set_rates`, known) rates, a name in `crawlsched.crawl_value.rules.RULES`: ``"greedy"``, ...;
-        or a plan, a name in `crawlsched.planner.values.POLICIES`: ``"harmonic"``, ...
+        ``"posterior"``: the expectation over the posterior of the change rate. Or one of the papers' rules with
+        estimated rates (or with known rates, see `set_rates`): a name in `crawlsched.crawl_value.rules.RULES`, such as
+        ``"greedy"``. Or a plan: a name in `crawlsched.planner.values.POLICIES`, such as ``"harmonic"``.
     rates : array_like, optional
         Grid of change rates per second, increasing; `DEFAULT_GRID` by default.
     min_crawl_interval : float
-        No page is picked sooner after its last crawl, seconds.
+        At least this number of seconds passes between a page's last crawl and the next pick of the page.
     interval_rules : sequence of (float, float), optional
         Shortest and longest intervals for the pages that `add` and `set_intervals` name. They replace
         `min_crawl_interval` and `max_crawl_interval` there.
     max_crawl_interval : float, optional
         A page that was not crawled for these seconds goes before all pages that are picked by value.
     max_crawl_rounds : float, optional
-        A page of some importance that was not crawled for this number of rounds goes soon, too; a round is the time
-        that one crawl of every page takes (`crawlsched.planner.starvation`). None: a page that is not worth a crawl
-        never goes.
+        A page of some importance that was not crawled for this number of rounds is crawled soon. A round is the time
+        that one crawl of every page takes (`crawlsched.planner.starvation`). None: a page whose value is never enough
+        for a crawl is never crawled.
     discovery_share : float
         At most this share of the slots goes to first copies while pages that have a copy are due.
     signal_delay : float
-        A ChangeSignal within this time after a crawl is discarded: that crawl has seen the change. Seconds.
+        Seconds. A ChangeSignal that comes within this time after a crawl is discarded, since that crawl has seen the
+        change.
     error_interval : float
-        Seconds from an error to the next try; twice as many after each further one, up to a day.
+        Seconds from an error to the next try. They double after each further error, up to a day.
     gone_interval : float
-        Seconds until a gone page is tried again; twice as many after each further try, up to 30 days.
+        Seconds until a gone page is tried again. They double after each further try, up to 30 days.
     learned : LearnedRates, optional
-        The estimator by which the papers' rules learn change rates; the mean of the posterior by default.
+        The estimator by which the papers' rules learn change rates. By default they use the mean of the posterior.
     picks : bool, default True
-        False: the planner only computes what pages are worth. It does not place them in the frontier, which takes most
-        of the time.
+        False: the planner only computes crawl values. It does not place pages in the frontier, which takes most of the
+        time.
 
     Attributes
     ----------
     threshold : float
-        A running mean of the crawl values picked, of pages that have a copy. It may be set if it is known from an
+        A running mean of the crawl values at which pages with a copy are picked. It may be set if it is known from an
         earlier crawl.
     clipped : int
-        Loaded pages whose last crawl was in the future.
+        Number of loaded pages whose last crawl was in the future.
 
     Examples
     --------
@@ -151,7 +153,7 @@ class Planner(Knowledge):
         longest = np.inf if max_crawl_interval is None else max_crawl_interval
         if not 0.0 <= discovery_share <= 1.0:
             raise ValueError(f"discovery_share must be a number from 0 to 1, got {discovery_share!r}.")
-        # With one rate for each page, the expected crawl value is the papers' most general rule.
+        # With one rate for each page, the expected crawl value is that of the papers' most general rule.
         rule = "greedy_ncis" if crawl_value == "posterior" and learned is not None else crawl_value
         super().__init__(
             check_positive(bandwidth, "bandwidth", "crawls per second"),
@@ -173,18 +175,18 @@ class Planner(Knowledge):
 
     @property
     def estimator(self) -> str:
-        """Names the estimator whose rows a store keeps; "" for the posterior, which has its own."""
+        """The name of the estimator whose rows a store has; "" for the posterior, whose rows are stored apart."""
         return "" if self.learned is None else self.learned.key
 
     @property
     def plan(self) -> Plan | None:
-        """The plan adopted last."""
+        """The plan that was adopted last."""
         return self.in_force.plan
 
     # -- pages come and go
 
     def reserve(self, n_pages: int) -> None:
-        """Make room for `n_pages` pages at once, so that no memory is lost to growing; O(n)."""
+        """Make room for `n_pages` pages in advance, so that growing loses no memory; O(n)."""
         self.pages.reserve(n_pages)
         if self.posterior.n_pages < n_pages:
             self.posterior.resize(n_pages)
@@ -210,10 +212,10 @@ class Planner(Knowledge):
     ) -> IndexArray:
         """Take in new pages; O(log n) a page.
 
-        `host` is a row number of hosts, `part` a part of its site (`crawlsched.change_signals.part_number`); `n` is the
-        number of pages if neither `host` nor `importance` is an array. `interval_rules` names the rule that bounds each
-        page's crawl intervals, 0 for none. The pages with the highest `priority`, that of their request, get first
-        copies first.
+        `host` is a row number of hosts, and `part` the part of the host's site
+        (`crawlsched.change_signals.part_number`). If neither `host` nor `importance` is an array, `n` is the number of
+        pages. `interval_rules` has the number of the rule that bounds each page's crawl intervals; 0: no rule.
+        `priority` is the priority of the pages' requests. Pages with a higher priority get their first copies earlier.
         """
         now = self.at(now)
         pages = self.pages.add(host, now, importance, n, part)
@@ -238,16 +240,17 @@ class Planner(Knowledge):
     ) -> None:
         """Take in pages from a store, block by block; O(log n) a page.
 
-        `columns` has ``page`` and the columns of `Pages`. A column ``has_log_likelihood`` says which of the compact
-        rows in `log_likelihood` count. A column ``has_estimator_state`` does so for ``estimator_state``, the rows of
-        the estimator. A last crawl later than `now` is set to `now`, and counted in `clipped`.
+        `columns` has ``page`` and the columns of `Pages`. ``log_likelihood`` has compact rows, and
+        ``has_log_likelihood`` says which of the rows count. In the same way ``has_estimator_state`` says which rows of
+        ``estimator_state``, the rows of the estimator, count. If a page's last crawl is later than `now`, it is set to
+        `now`, and the page is counted in `clipped`.
         """
         now = self.at(now)
         pages = np.asarray(columns["page"], np.intp)
-        # ``further`` has row numbers of another planner; `load_further` brings the rows.
+        # ``further`` has row numbers of another planner. `load_further` loads the rows.
         known = {name: column for name, column in columns.items() if name != "further"}
         if "first_seen" in known and "crawled_at" in known:
-            # Once a page was crawled, nothing depends on the time at which it became known.
+            # After a page's first crawl, nothing depends on the time at which the page became known.
             found = np.asarray(known["first_seen"], float)
             known["first_seen"] = np.where(np.asarray(known["crawled_at"]) > -np.inf, 0.0, found)
         self.pages.set_rows(pages, known)
@@ -268,7 +271,7 @@ class Planner(Knowledge):
         self._place(filed, now, self.frontier.file)
 
     def load_further(self, rows: Iterable[tuple[int, int, *FurtherRow]], now: float) -> None:
-        """Load the announcements of pages that several sources cover from a store, after the pages."""
+        """Load from a store the announcements of pages that several sources cover; call `load` before."""
         loaded = set()
         for row in rows:
             page = row[0]
@@ -279,7 +282,7 @@ class Planner(Knowledge):
             self._refile(np.array(sorted(loaded), np.intp), self.at(now))
 
     def remove(self, pages: npt.ArrayLike) -> None:
-        """Forget pages, and all that is known of their rows. O(1) a page."""
+        """Forget pages and all that is known of them. O(1) a page."""
         rows = self.rows(pages)
         self.in_flight_pages.difference_update(rows.tolist())
         self.frontier.discard(rows)
@@ -300,11 +303,11 @@ class Planner(Knowledge):
         doubt: float = 0.0,
         time_since_modified: float | None = None,
     ) -> Observation | None:
-        """Take in a visit that reached content; return what was learned of it.
+        """Take in a visit that reached content; return what was learned from it.
 
-        `changed` is None where this visit cannot be compared with the one before; `doubt` and `time_since_modified` are
-        as for `Posterior.update_one`. A first visit, a visit without a comparison, and the return of a gone page teach
-        nothing.
+        `changed` is None if the visit cannot be compared with the visit before. `doubt` and `time_since_modified` are
+        as for `Posterior.update_one`. Nothing is learned from a first visit, a visit without a comparison, or the
+        return of a gone page.
         """
         now, columns = self.at(now), self.pages
         crawled_at, state = columns.crawled_at.item(page), columns.state.item(page)
@@ -320,8 +323,8 @@ class Planner(Knowledge):
             if n_signals or (further and any(n for _, n in further)):
                 unchanged = self.posterior.unchanged_one(page, elapsed, prior, parameters.learning_rate)
                 self.announcements.visited(page, changed, doubt, unchanged, evidence)
-            # The number of crawls stands for that of updates: it only spreads rounding, and nearly every crawl is an
-            # update.
+            # The number of crawls is used as the number of updates. Nearly every crawl is an update, and the number
+            # only spreads rounding errors.
             self.posterior.update_one(
                 page,
                 elapsed,
@@ -337,7 +340,7 @@ class Planner(Knowledge):
             source = columns.source.item(page)
             found = page, now, elapsed, n_signals, source, evidence, changed, further, time_since_modified
             observation = _observation(Observation, found)
-        # Values that stand there already are not written once more: this runs in each slot.
+        # To save time in each slot, values that have not changed are not written.
         if changed:
             columns.n_changes.count_one(page)
         columns.n_crawls.count_one(page)
@@ -353,19 +356,19 @@ class Planner(Knowledge):
     def failed(self, page: int, now: float, retry_at: float | None = None, *, of_host: bool = False) -> None:
         """Take in a visit that did not reach content: the page backs off, and is not tried before `retry_at`.
 
-        If the whole host fails (`of_host`), `retry_at` says when it may be asked again, and the page waits only until
-        then.
+        If the whole host fails (`of_host`), `retry_at` is the time from which the host may be asked again. Then the
+        page waits only until that time.
         """
         self._left(page, ERROR, now, self.error_interval, _LONGEST_ERROR_INTERVAL, retry_at, of_host)
 
     def put_off(self, page: int, until: float, now: float) -> None:
-        """Leave a page alone until a time."""
+        """Let a page wait until a time."""
         now = self.at(now)
         self.pages.not_before[page] = until
         self.frontier.refile(np.array([page]), now)
 
     def take_back(self, columns: dict[str, npt.NDArray[Any]], now: float) -> None:
-        """Forget what the last visit taught, since another page answered; `columns` is a copy from before that visit.
+        """Forget what the last visit taught, since another page answered; `columns` is a copy made before that visit.
 
         The page backs off as after an error.
         """
@@ -378,29 +381,29 @@ class Planner(Knowledge):
             self.failed(int(rows[0]), now)
 
     def gone(self, page: int, now: float, retry_at: float | None = None, *, of_host: bool = False) -> None:
-        """A visit found the page gone, so the page is tried ever more rarely; see `failed`."""
+        """Take in a visit that found the page gone: the page is tried ever more rarely; see `failed`."""
         self._left(page, GONE, now, self._look_again(page), _LONGEST_GONE_INTERVAL, retry_at, of_host)
 
     def moved(self, page: int, now: float, retry_at: float | None = None, *, of_host: bool = False) -> None:
-        """A visit was redirected for good, so the page is tried ever more rarely; see `failed`."""
+        """Take in a visit with a permanent redirect: the page is tried ever more rarely; see `failed`."""
         self._left(page, MOVED, now, self.gone_interval, _LONGEST_GONE_INTERVAL, retry_at, of_host)
 
     def refused(self, page: int, now: float, retry_at: float | None = None, *, of_host: bool = False) -> None:
-        """A visit was refused, so the page is tried ever more rarely; see `failed`."""
+        """Take in a visit that was refused: the page is tried ever more rarely; see `failed`."""
         self._left(page, REFUSED, now, self._look_again(page), _LONGEST_GONE_INTERVAL, retry_at, of_host)
 
     def not_allowed(self, page: int, now: float, retry_at: float | None = None, *, of_host: bool = False) -> None:
-        """A visit was refused before it left, as by robots.txt, so the page is tried ever more rarely."""
+        """Take in a visit that was not allowed, as by robots.txt, and not sent: the page is tried ever more rarely."""
         self._left(page, REFUSED, now, self.gone_interval, _LONGEST_GONE_INTERVAL, retry_at, of_host)
 
     def _look_again(self, page: int) -> float:
-        """Return after how many seconds a page that vanished is looked for: it may be back in a minute."""
+        """Return the seconds until a vanished page is tried again: a page that had a copy may return in a minute."""
         return min(self.error_interval, self.gone_interval) if self.pages.n_crawls.item(page) else self.gone_interval
 
     def _left(
         self, page: int, state: int, now: float, first: float, longest: float, retry_at: float | None, of_host: bool
     ) -> None:
-        """Let a page wait after a visit without content, twice as long after each in a row."""
+        """Let a page wait after a visit without content; each such visit in a row doubles the wait."""
         now, pages = self.at(now), self.pages
         # An error does not change the state of a page that is gone or moved.
         if state in (GONE, MOVED) or pages.state.item(page) not in (GONE, MOVED):
@@ -409,19 +412,19 @@ class Planner(Knowledge):
             pages.crawled_at[page] = now
         again = int(pages.n_errors.item(page))
         wait = 0.0 if of_host else min(first * 2.0 ** min(again, 60), max(longest, first))
-        # A page does not wait for long because its host fails.
+        # If the host fails, the number of tries stays low, so that the page does not wait for long.
         tries = max(again, min(again + 1, LAST_TRIES if of_host else 255))
         pages.not_before[page], pages.n_errors[page] = max(now + wait, retry_at or 0.0), tries
         self._end_visit(page, now)
 
     def ask_soon(self, pages: IndexArray, now: float) -> None:
-        """Let pages that wait after a failure go now, but for those in flight."""
+        """Let pages that wait after a failure go now, except pages in flight."""
         now, rows = self.at(now), np.setdiff1d(pages, list(self.in_flight_pages))
         self.pages.not_before[rows] = now
         self._refile(rows, now)
 
     def standing(self, page: int) -> str:
-        """Return the standing of a page that has had a copy: live, failing, gone or moved."""
+        """Return the standing of a page that had a copy at some time: live, failing, gone or moved."""
         pages = self.pages
         state = pages.state.item(page)
         if state == LIVE or not pages.n_crawls.item(page):
@@ -437,20 +440,21 @@ class Planner(Knowledge):
     # -- announcements
 
     def covered(self, pages: npt.ArrayLike, source: int, now: float) -> None:
-        """Let a source count for the pages that it names; the first time is no announcement. O(1) a page."""
+        """Let a source count for the pages that it names; this is not yet an announcement. O(1) a page."""
         self.at(now)
         self._counts.cover(self.rows(pages), source, now)
 
     def signalled(self, pages: npt.ArrayLike, source: int, now: float, since: float | None = None) -> int:
-        """Take in one announcement of a change for each of these pages; return how many count.
+        """Take in one announcement of a change for each of these pages; return the number that count.
 
-        An announcement within the signal delay after a crawl does not count. Another source may have announced the same
-        change since `since`, when this source was last read; by default that is the signal delay before `now`.
+        An announcement within the signal delay after a crawl does not count. `since` is when this source was read
+        before, by default `now`. Another source may have announced the same change after `since`, or at most the signal
+        delay before it.
 
         Notes
         -----
-        More than 128 announcements at once are counted in slices over the next picks. If a page is visited before its
-        slice, that visit has seen the change.
+        If there are more than 128 announcements, slices of them are counted with the next picks. If a page is visited
+        before its slice is counted, that visit has seen the change.
         """
         now = self.at(now)
         columns, before = self.pages, (now if since is None else min(since, now)) - self.signal_delay
@@ -471,7 +475,7 @@ class Planner(Knowledge):
 
     def _take_signals(self, rows: IndexArray, source: int, announced_at: float, since: float) -> None:
         rows = self._counts.take(rows, source, announced_at, since)
-        # A page never crawled has no copy that could go stale.
+        # A page that was never crawled has no copy that could be stale.
         self.frontier.refile(rows[self.pages.crawled_at[rows] > -np.inf], self.now)
 
     # -- what people set
@@ -495,7 +499,7 @@ class Planner(Knowledge):
         false_signal_rate: npt.ArrayLike = 0.0,
         now: float | None = None,
     ) -> None:
-        """Set the rates of distinct pages, for the papers' rules: the planner stops estimating them.
+        """Set the rates of distinct pages, for the papers' rules; the planner stops estimating these rates.
 
         Parameters
         ----------
@@ -512,7 +516,7 @@ class Planner(Knowledge):
         self._refile(rows, self.at(self.now if now is None else now))
 
     def set_intervals(self, pages: npt.ArrayLike, rules: npt.ArrayLike, now: float) -> None:
-        """Set the rules that bound the crawl intervals of distinct pages (0: none), and file the pages anew."""
+        """Set the rules that bound the crawl intervals of distinct pages (0: no rule), and file the pages anew."""
         self.at(now)
         rows = self.rows(pages)
         self.pages.rule[rows] = rules
@@ -528,8 +532,8 @@ class Planner(Knowledge):
         Parameters
         ----------
         host_free_at : callable
-            ``host_free_at(host, now)`` gives the earliest time at which a host may be asked, at most `now` if it may be
-            now. A host that may not be asked rests until then, or until `release_host`.
+            ``host_free_at(host, now)`` returns the time from which a host may be asked: `now` or earlier if it may be
+            asked now. A host that may not be asked yet rests until that time, or until `release_host`.
         """
         now, frontier = self.at(now), self.frontier
         if self.steps:
@@ -543,27 +547,27 @@ class Planner(Knowledge):
         self.in_flight_pages.add(page)
         if reason == "value" and not is_first_copy:
             self._follow(crawl_value)
-        # Pages that have waited too many rounds are forced, but count as overdue.
+        # Pages that have waited for too many rounds are forced, but are reported as overdue.
         elif reason == "forced" and self._rounds is not None and self._rounds.sent(page):
             pick = Pick(page, crawl_value, "overdue")
         return pick
 
     def _follow(self, crawl_value: float) -> None:
-        """Let the threshold follow a picked value: it is the value at which pages that have a copy go."""
+        """Let the threshold follow the value of a picked page that has a copy."""
         self._n_followed += 1
         if self.threshold <= 0.0:
             self.threshold = crawl_value
         else:
-            # A page that has certainly changed can be worth thousands of times as much as others; a single one is no
-            # trend.
+            # A page that has certainly changed can be worth thousands of times as much as other pages, but a single
+            # such page is no trend.
             ratio = min(max(crawl_value / self.threshold, 1 / _LARGEST_RATIO), _LARGEST_RATIO)
-            # The first values are those of a young collection: the threshold is their mean until there are enough.
+            # The first values come from a young collection. The threshold is their mean until there are enough values.
             self.threshold *= ratio ** max(_STEP_UP if ratio > 1.0 else _STEP_DOWN, 1.0 / self._n_followed)
 
     def work(self, now: float) -> bool:
-        """Do a millisecond of the work that waits between two picks; return whether there is more.
+        """Do a millisecond of the work that waits between two picks; return whether more work waits.
 
-        `pick` calls this; where picks are rare, others may call it at any time.
+        `pick` calls this method. If picks are rare, others may call it at any time.
         """
         if self.steps:
             # Steps take turns, so that announcements do not wait until all pages have adopted a plan.
@@ -573,7 +577,7 @@ class Planner(Knowledge):
         return bool(self.steps)
 
     def hold(self, page: int) -> None:
-        """Keep a page in flight although its visit has ended: it is fetched once more. `release` lets it go."""
+        """Keep a page in flight after its visit, since it is fetched a second time. `release` ends that."""
         self.frontier.discard(np.array([page]))
         self.in_flight_pages.add(page)
 
@@ -586,14 +590,14 @@ class Planner(Knowledge):
         return np.array(list(dict.fromkeys([*self.out_of_turn(now, n), *self.frontier.peek(n).tolist()])), np.intp)
 
     def out_of_turn(self, now: float, n: int) -> list[int]:
-        """Return pages that go with the next `n` picks, whatever they are worth, about in their order; O(n log n)."""
+        """Return pages that are picked next regardless of their values, about in order; O(n log n)."""
         found = self.frontier.out_of_turn(n)
         if self._rounds is not None:
             found += self._rounds.coming(self.frontier, n - len(found), self.bandwidth, now)
         return found
 
     def force(self, pages: npt.ArrayLike, now: float) -> None:
-        """Let pages go next, before anything of value; those in flight are left alone."""
+        """Let pages go before all pages that are picked by value; pages in flight are left alone."""
         self.at(now)
         rows = np.asarray(pages, np.intp)
         self.rows(rows)
@@ -602,12 +606,12 @@ class Planner(Knowledge):
     # -- plans
 
     def set_bandwidth(self, bandwidth: float, now: float) -> None:
-        """Crawl at another rate from now on: the threshold follows by itself."""
+        """Crawl at another rate from now on; the threshold follows without further calls."""
         self.bandwidth = check_positive(bandwidth, "bandwidth", "crawls per second")
         self.frontier.slot = 1.0 / bandwidth
 
     def snapshot(self, host_limits: Callable[[], FloatArray] | None = None) -> Snapshot:
-        """Copy what `plan` needs, all at once; `snapshot_in_parts` copies it in parts."""
+        """Copy what `plan` needs in a single step; `snapshot_in_parts` copies it in parts."""
         parts = snapshot_in_parts(self, host_limits)
         while True:
             try:
@@ -617,7 +621,7 @@ class Planner(Knowledge):
                 return found
 
     def adopt(self, plan: Plan, now: float) -> None:
-        """Let a plan come into force: the next picks place all pages by it, in slices."""
+        """Let a plan come into force; with the next picks, all pages are placed by it, in slices."""
         parameters = plan.parameters(self.posterior.rates)
         self.at(now)
         self.in_force.plan = plan
@@ -628,16 +632,16 @@ class Planner(Knowledge):
     # -- what is known
 
     def hosts(self, pages: npt.ArrayLike) -> npt.NDArray[np.int32]:
-        """Return the host of each of some pages; -1 for those that were forgotten."""
+        """Return the host of each of some pages; -1 for forgotten pages."""
         rows = np.asarray(pages, np.intp)
         self.rows(rows)
         found: npt.NDArray[np.int32] = np.where(self.pages.state[rows] == FREE, -1, self.pages.host[rows])
         return found
 
     def columns(self, pages: npt.ArrayLike) -> dict[str, npt.NDArray[np.generic]]:
-        """Copy all columns of some pages for a store.
+        """Return copies of all columns of some pages, for a store.
 
-        They are ``page``, the columns of `Pages` and `OwnPrecision`, ``log_likelihood`` (uint16), and
+        The columns are ``page``, those of `Pages` and `OwnPrecision`, ``log_likelihood`` (uint16), and
         ``estimator_state`` (bytes) if there is an estimator.
         """
         rows = np.asarray(pages, np.intp)
@@ -649,7 +653,7 @@ class Planner(Knowledge):
         return columns
 
     def overdue_demand(self) -> float:
-        """Return the crawls per second that `max_crawl_interval` asks for; 0 without one. O(n)."""
+        """Return the crawls per second that `max_crawl_interval` needs; 0 without `max_crawl_interval`. O(n)."""
         if not self.intervals.come:
             return 0.0
         rows = np.flatnonzero(self.pages.state[: self.pages.n] != FREE)
@@ -666,7 +670,7 @@ def _check_policy(crawl_value: str) -> None:
 def _check_intervals(
     min_crawl_interval: float, max_crawl_interval: float | None, max_crawl_rounds: float | None, signal_delay: float
 ) -> None:
-    """Raise `ValueError` if one of these is out of its range, or the longest is shorter than the shortest."""
+    """Raise `ValueError` if one of these numbers is out of its range, or the longest interval is below the shortest."""
     for name, seconds in (("min_crawl_interval", min_crawl_interval), ("signal_delay", signal_delay)):
         if not 0 <= seconds < np.inf:
             raise ValueError(f"{name} must be seconds, 0 or more and finite, got {seconds!r}.")

@@ -1,4 +1,4 @@
-"""Sampling: the copies from which a plan is made, for an even sample of pages."""
+"""Sampling: copies of an even sample of pages, from which a plan is made."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from crawlsched.planner.plans.plan import Snapshot
 
 __all__ = ["snapshot_in_parts"]
 
-# A snapshot copies the likelihoods of at most this number of pages.
+# A snapshot has the likelihoods of at most this number of pages.
 _SAMPLE = 100_000
 
 
 def snapshot_in_parts(
     known: Knowledge, host_limits: Callable[[], FloatArray] | None = None
 ) -> Generator[None, None, Snapshot]:
-    """Copy what `plan` needs, in parts of a few milliseconds, between which pages may be picked and crawled.
+    """Copy what `plan` needs, in parts of a few milliseconds; pages may be picked and crawled between two parts.
 
-    It copies the rows of at most 100,000 pages, evenly chosen: 30 ms for 10,000,000 pages. `host_limits` gives the
+    At most 100,000 pages, evenly chosen, are copied: that takes 30 ms for 10,000,000 pages. `host_limits` returns the
     crawls per second that each host allows; without it no host has a limit.
     """
     columns, n = known.pages, known.pages.n
@@ -67,9 +67,9 @@ def snapshot_in_parts(
 
 
 def _copied(column: NumberColumn | npt.NDArray[Any], rows: IndexArray) -> Generator[None, None, npt.NDArray[Any]]:
-    """Copy some rows of a column, which lie far apart in memory, in parts of about a millisecond."""
+    """Copy some rows of a column, in parts of about a millisecond."""
     found = []
-    for part in blocks(max(rows.size, 1), width=16):  # each row is a separate look into memory
+    for part in blocks(max(rows.size, 1), width=16):  # the rows lie far apart in memory
         found.append(column[rows[part]])
         yield
     return np.concatenate(found)
@@ -86,7 +86,8 @@ def _evenly(
     for part in parts:
         count += int(np.count_nonzero(is_one(column[part])))
         yield
-    # One row of each stretch of equal length. The places in the stretches have no period: pages or hosts may have one.
+    # One row is chosen in each of many stretches of equal length. Its place in the stretch has no period, since pages
+    # and hosts may have a period.
     length, passed, found = max(count / most, 1.0), 0, [np.empty(0, np.intp)]
     stretch = np.arange(int(count / length))
     ranks = ((stretch + stretch * GOLDEN % 1) * length).astype(np.intp)

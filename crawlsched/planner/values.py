@@ -1,4 +1,4 @@
-"""Crawl values of pages: the one place where what is known of a page becomes its crawl value."""
+"""Crawl values of pages: only this module turns what is known of a page into its crawl value."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class PosteriorValues(CrawlValues):
     # -- what is known of a page
 
     def weights(self, pages: IndexArray) -> FloatArray:
-        """Return the posterior probabilities of the rates that pages have at present, shape (n, K)."""
+        """Return the posterior probabilities of the current rates of pages, shape (n, K)."""
         return self._weighted(pages, "priors")
 
     def value_weights(self, pages: IndexArray) -> FloatArray:
@@ -60,7 +60,7 @@ class PosteriorValues(CrawlValues):
         return self._posterior.weights_many(pages, getattr(parameters, name), groups, parameters.learning_rate)
 
     def fresh(self, pages: IndexArray, now: float) -> FloatArray:
-        """Return the probability that each page's copy is fresh, 0 where there is none: E[exp(-α τ - evidence)]."""
+        """Return the probability that the copy of each page is fresh, E[exp(-α τ - evidence)]; 0: no copy."""
         crawled_at = self._pages.crawled_at[pages]
         elapsed = np.maximum(now - crawled_at, 0.0)
         by_age = np.vecdot(self.weights(pages), np.exp(-self._grid.rates * elapsed[:, np.newaxis]))
@@ -70,25 +70,25 @@ class PosteriorValues(CrawlValues):
     # -- what a page is worth
 
     def value_at(self, pages: IndexArray, now: float | FloatArray) -> FloatArray:
-        """Return the crawl values of pages at one time, or at a time for each; O(K) a page."""
+        """Return the crawl values of pages at one time, or at a time for each page; O(K) a page."""
         return self._values(pages, self._pages.crawled_at[pages], self.announcements.gathered(pages), now)
 
     def supposing(
         self, pages: IndexArray, crawled_at: FloatArray, n_signals: npt.NDArray[Any], now: float
     ) -> FloatArray:
-        """Return the crawl values that pages would have with this last crawl and these announcements since."""
+        """Return the crawl values that pages would have after the given last crawls and numbers of announcements."""
         rate, weight = self.announcements.signals(pages)
         return self._values(pages, crawled_at, np.stack([rate, weight, weight * n_signals]), now)
 
     def reaches(self, pages: IndexArray, level: float | FloatArray, now: float) -> FloatArray:
-        """Return about when crawl values of pages with a copy reach a level; early where there are announcements."""
+        """Return about when crawl values of pages with a copy reach a level; too early if pages are announced."""
         crawled_at, importance = self._pages.crawled_at[pages], self._pages.importance[pages].astype(np.float64)
         levels = np.broadcast_to(np.asarray(level, np.float64), pages.shape)
         times = np.where(levels > 0.0, np.inf, now)
         grows = np.flatnonzero((importance > 0.0) & (levels > 0.0))
         if not grows.size:
             return times
-        # Computed as if nothing more were announced, since the prospect of announcements only lowers a value.
+        # The times are computed without further announcements, since the prospect of announcements only lowers a value.
         pages, aim = pages[grows], levels[grows] / importance[grows]
         signals, weights = self.announcements.gathered(pages), self.value_weights(pages)
         found = np.fmax(crawled_at[grows] + self._grid.elapsed_at(weights, aim), now)
@@ -110,13 +110,13 @@ class PosteriorValues(CrawlValues):
     def _values(
         self, pages: IndexArray, crawled_at: FloatArray, signals: FloatArray, now: float | FloatArray
     ) -> FloatArray:
-        # For a page never crawled the time since its crawl is infinite, and its value the limit of all values.
+        # If a page was never crawled, the time since its crawl is infinite, and its value is the limit of all values.
         values, elapsed = np.empty(pages.size), np.maximum(now - crawled_at, 0.0)
         rate, weight, _ = signals
         noisy = (rate > 0.0) & (weight > 0.0) & (elapsed < np.inf)
         for part in blocks(pages.size, self._grid.rates.size):
             weights, heard = self.value_weights(pages[part]), np.flatnonzero(noisy[part])
-            # One dot product a page and not a matrix product, whose rounding depends on how many pages there are.
+            # One dot product a page is used. The rounding of a matrix product would depend on the number of pages.
             values[part] = np.vecdot(weights, gain(elapsed[part, np.newaxis], self._grid.rates))
             if heard.size:
                 at = part.start + heard
@@ -127,7 +127,7 @@ class PosteriorValues(CrawlValues):
 
 
 class PointValues(CrawlValues):
-    """Crawl values by one of the papers' rules, with known rates or else with those that `change_rates` estimates."""
+    """Crawl values by one of the papers' rules, with known rates, or else with those that `change_rates` estimates."""
 
     def __init__(
         self,
@@ -140,12 +140,12 @@ class PointValues(CrawlValues):
         self._announcements = announcements
         self._rule = rule
         self._change_rates = change_rates
-        # By page what `Rule.heard` returned, and whether that is known.
+        # For each page: what `Rule.heard` returned, and whether the rates are known.
         self._known: FloatArray = np.zeros((0, 6))
         self._is_known: npt.NDArray[np.bool_] = np.zeros(0, bool)
 
     def know(self, pages: IndexArray, **rates: npt.ArrayLike) -> None:
-        """Set ``change_rate``, ``recall`` and ``false_signal_rate`` of distinct pages, which are estimated no more."""
+        """Set the known rates of distinct pages: ``change_rate``, ``recall`` and ``false_signal_rate``."""
         columns = np.array([np.broadcast_to(np.asarray(rate, np.float64), pages.shape) for rate in rates.values()])
         for name, column, most in zip(rates, columns, (HIGHEST, 1.0, HIGHEST), strict=True):
             if not ((column >= 0) & (column <= most)).all():
@@ -157,22 +157,23 @@ class PointValues(CrawlValues):
         self._known[pages], self._is_known[pages] = self._rule.heard(columns).T, True
 
     def value_at(self, pages: IndexArray, now: float | FloatArray) -> FloatArray:
-        """Return the crawl values of pages at one time, or at a time for each."""
-        # By these rules each announcement has its full weight, estimated or known, and n announcements n times that.
+        """Return the crawl values of pages at one time, or at a time for each page."""
+        # In these rules each announcement has its full weight, estimated or known. So n announcements have n times that
+        # weight.
         return self._terms(pages, self._pages.crawled_at[pages], self._announcements.counted(pages), now)[0]
 
     def supposing(
         self, pages: IndexArray, crawled_at: FloatArray, n_signals: npt.NDArray[Any], now: float
     ) -> FloatArray:
-        """Return the crawl values that pages would have with this last crawl and these announcements since."""
+        """Return the crawl values that pages would have after the given last crawls and numbers of announcements."""
         return self._terms(pages, crawled_at, n_signals, now)[0]
 
     def reaches(self, pages: IndexArray, level: float | FloatArray, now: float) -> FloatArray:
-        """Return about when crawl values reach a level; too early for pages with announcements, but never too late."""
+        """Return about when crawl values reach a level; if pages are announced, too early but never too late."""
         crawled_at, n_signals = self._pages.crawled_at[pages], self._announcements.counted(pages)
         value, slope, curvature = self._terms(pages, crawled_at, n_signals, now)
         times = now + tangent_wait(np.broadcast_to(level, pages.shape) - value, slope, curvature)
-        # Computed as if nothing were ever announced, since the prospect of announcements only lowers a value.
+        # The times are computed without announcements, since the prospect of announcements only lowers a value.
         alpha, importance = self.rates_of(pages)[3], self._pages.importance[pages]
         with np.errstate(divide="ignore", invalid="ignore"):
             share = np.where(alpha > 0.0, level * alpha / importance, 0.0)
@@ -198,7 +199,7 @@ class PointValues(CrawlValues):
             return value, np.where(growth > 0.0, slope, 0.0) * growth, np.exp(-stale) * growth
 
     def rates_of(self, pages: IndexArray) -> FloatArray:
-        """Return the rates of pages as `Rule.heard` gives them, known or estimated; shape (6, n)."""
+        """Return the known or estimated rates of pages, in the form of `Rule.heard`; shape (6, n)."""
         seen, inside = np.empty((6, pages.size)), pages < self._is_known.size
         is_known = inside.copy()
         is_known[inside] = self._is_known[pages[inside]]
@@ -211,11 +212,11 @@ class PointValues(CrawlValues):
         signal_rate, signal_weight = self._announcements.signals(pages)
         signal_rate[self._pages.crawled_at[pages] == -np.inf] = 0.0
         false, change_rate = signal_rate * np.exp(-signal_weight), self._change_rates(pages)
-        # No more changes can be announced than happen.
+        # The number of announced changes is at most the number of changes.
         return np.stack([change_rate, np.minimum((signal_rate - false) / change_rate, 1.0), false])
 
 
-# Policies that maximise a gain, and those whose crawl rates are proportional to a function of the change rates.
+# Policies that maximise a gain, and policies whose crawl rates are proportional to a function of the change rates.
 _GAINS: dict[str, WantedRates] = {"harmonic": harmonic_wanted, "lds": even_rates, "poisson": poisson_wanted}
 _SHARES: dict[str, Callable[[FloatArray], FloatArray]] = {
     "round_robin": np.ones_like,
@@ -223,7 +224,7 @@ _SHARES: dict[str, Callable[[FloatArray], FloatArray]] = {
     "proportional": np.asarray,
     "square_root": np.sqrt,
 }
-#: The policies by name. Uniform intervals and round robin are the same where a page waits for all others.
+#: The policies by name. Uniform intervals and round robin are the same here, since each page waits for all others.
 POLICIES = (*_SHARES, *_GAINS)
 
 
@@ -232,10 +233,10 @@ class PlannedValues(CrawlValues):
 
     Notes
     -----
-    A page is worth the share of its interval that has passed. A plan decides one number, the threshold Λ at which the
-    rates add up to the bandwidth. A page's rate follows from it and from what is known of the page, so nothing is kept
-    for each page. Until the first plan all pages are crawled at the same rate. A page never crawled goes first; a page
-    with the rate 0 is worth nothing, and goes only if there are no others.
+    A page is worth the share of its interval that has passed. A plan decides only the threshold Λ at which the rates
+    add up to the bandwidth. The rate of a page follows from Λ and from what is known of the page, so no rates are
+    stored. Until the first plan all pages are crawled at the same rate. A page that was never crawled goes first. A
+    page with the rate 0 is worth nothing, and goes only if there are no other pages.
     """
 
     def __init__(self, pages: Pages, change_rates: Callable[[IndexArray], FloatArray], policy: str) -> None:
@@ -245,7 +246,7 @@ class PlannedValues(CrawlValues):
         self._threshold: float | None = None
 
     def divide(self, bandwidth: float) -> None:
-        """Divide a bandwidth among all pages, by an even sample and what is known of it now; about 10 ms."""
+        """Divide a bandwidth among all pages, from what is known now of an even sample; about 10 ms."""
         n = self._pages.n
         rows = np.arange(0, n, max(1, -(-n // DEMAND_SAMPLE)))
         rows = rows[self._pages.state[rows] != 0]
@@ -255,7 +256,7 @@ class PlannedValues(CrawlValues):
             self._threshold = divide(self._gain, columns, bandwidth * rows.size / len(self._pages)).threshold
 
     def crawl_rates(self, pages: IndexArray) -> FloatArray:
-        """Return crawls per second, up to a factor for policies without a threshold; shape (n,)."""
+        """Return crawls per second, shape (n,); for policies without a threshold, only up to a common factor."""
         if self._gain is None:
             return self._share(self._change_rates(pages))
         if self._threshold is None:
@@ -266,19 +267,19 @@ class PlannedValues(CrawlValues):
     # -- what the frontier asks
 
     def value_at(self, pages: IndexArray, now: float | FloatArray) -> FloatArray:
-        """Return the crawl values of pages at one time, or at a time for each."""
+        """Return the crawl values of pages at one time, or at a time for each page."""
         return self.supposing(pages, self._pages.crawled_at[pages], 0.0, now)
 
     def supposing(
         self, pages: IndexArray, crawled_at: FloatArray, n_signals: npt.ArrayLike, now: float | FloatArray
     ) -> FloatArray:
-        """Return the crawl values of pages if they had last been crawled then; announcements do not count."""
+        """Return the crawl values that pages would have after the given last crawls; announcements do not count."""
         elapsed = np.maximum(now - np.where(crawled_at == -inf, now, crawled_at), 0.0)
         found: FloatArray = np.where(crawled_at == -inf, HIGHEST, self.crawl_rates(pages) * elapsed)
         return found
 
     def reaches(self, pages: IndexArray, level: float | FloatArray, now: float) -> FloatArray:
-        """Return when a given share of the intervals of pages with a copy has passed."""
+        """Return when the share `level` of the interval of each page has passed, for pages with a copy."""
         with np.errstate(divide="ignore", invalid="ignore"):
             times = self._pages.crawled_at[pages] + level / self.crawl_rates(pages)
         found: FloatArray = np.fmax(times, now)

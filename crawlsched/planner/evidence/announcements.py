@@ -1,4 +1,4 @@
-"""The announcements of pages: how often they come, how much one weighs, and those since the last crawl."""
+"""The announcements of pages: how often they come, how much each weighs, and which came since the last crawl."""
 
 from __future__ import annotations
 
@@ -19,20 +19,21 @@ from crawlsched.planner.plans.in_force import InForce
 
 __all__ = ["COLUMNS", "Announcements", "OwnPrecision"]
 
-#: The columns, as a store holds them.
+#: The names of the columns in a store.
 COLUMNS = ("true_signals", "false_signals")
 
 
 class OwnPrecision:
-    """Count the true and false announcements of each page, as visits judged them: 8 bytes a page.
+    """Count the true and false announcements of each page, by the findings of visits: 8 bytes a page.
 
     Notes
     -----
-    The precision of a page has a prior by its source or group: Beta(4 m, 4 (1 - m)) for a mean m, which thus counts for
-    four announcements. Visits make it Beta(4 m + true, 4 (1 - m) + false), as `judged` does. The counts are kept
-    without m, so that a new m of the source applies to all its pages at once.
+    The precision of a page has a prior by its source or group. For a mean m it is Beta(4 m, 4 (1 - m)), so it counts as
+    much as four announcements. Visits make it Beta(4 m + true, 4 (1 - m) + false), as `judged` does. The counts are
+    stored without the prior, so that a new m of the source applies to all its pages immediately.
 
-    The noisy-signals paper has a precision for each page. On histories it gains nothing (docs/notes/learning.md).
+    In the noisy-signals paper each page has a precision of its own. On recorded histories that gains nothing
+    (docs/notes/learning.md).
     """
 
     def __init__(self, pages: Pages) -> None:
@@ -40,14 +41,14 @@ class OwnPrecision:
         self.counts: npt.NDArray[np.float32] = np.zeros((0, len(COLUMNS)), np.float32)
 
     def of(self, page: int) -> tuple[float, float]:
-        """Return how many announcements of a page were true and how many false, by its visits."""
+        """Return how many announcements of a page were true and how many false, as visits found."""
         if page >= self.counts.shape[0]:
             return 0.0, 0.0
         true, false = self.counts[page].tolist()
         return true, false
 
     def put(self, page: int, counts: tuple[float, float]) -> None:
-        """Set these numbers."""
+        """Set how many announcements of a page were true and how many false."""
         self._make_room(page + 1)
         self.counts[page] = counts
 
@@ -60,14 +61,14 @@ class OwnPrecision:
         self.counts[pages[pages < self.counts.shape[0]]] = 0
 
     def columns(self, pages: IndexArray) -> dict[str, npt.NDArray[np.float32]]:
-        """Return the numbers of some pages, by the name that their column has in a store."""
+        """Return the counts of some pages, by the names of the columns in a store."""
         found = np.zeros((pages.size, len(COLUMNS)), np.float32)
         there = np.flatnonzero(pages < self.counts.shape[0])
         found[there] = self.counts[pages[there]]
         return dict(zip(COLUMNS, found.T, strict=True))
 
     def load(self, pages: IndexArray, columns: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Load columns of pages from a store; if none of the pages was ever announced, that takes no memory."""
+        """Load columns of pages from a store. If none of these pages was ever announced, that takes no memory."""
         if all(name in columns for name in COLUMNS):
             counts = np.column_stack([columns[name] for name in COLUMNS])
             rows = np.flatnonzero(counts.any(axis=1))
@@ -77,18 +78,18 @@ class OwnPrecision:
                 self.counts[pages[rows]] = counts[rows]
 
     def betas(self, pages: IndexArray, of_source: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the Beta distribution of each page's precision: announcements, true and false, with the prior's.
+        """Return the Beta distribution of each page's precision: the true and the false announcements plus the prior.
 
-        `of_source` is the weight of one announcement of its source, in nats, on average over the source's pages.
+        `of_source` is the weight of one announcement of the page's source, in nats, on average over the source's pages.
         """
         mean = np.clip(-np.expm1(-of_source), EXTREME, 1.0 - EXTREME)
         true, false = self.columns(pages).values()
         return OF_THE_SOURCE * mean + true, OF_THE_SOURCE * (1.0 - mean) + false
 
 
-# A page's own count of signals gets this number added, at the rate of its source.
+# This number of announcements, at the rate of the source, is added to the announcements of each page.
 _SIGNALS_OF_A_RATE = 2.0
-# With less than this a signal is no evidence, and its page is treated as one without signals.
+# An announcement with less weight is no evidence. Its page is treated as a page without announcements.
 _LEAST_WEIGHT = 1e-4
 
 
@@ -104,7 +105,7 @@ class Announcements:
     # -- what was announced
 
     def evidence(self, pages: IndexArray) -> FloatArray:
-        """Return the evidence of the announcements since each page's crawl, nats."""
+        """Return the evidence of the announcements since the last crawl of each page, in nats."""
         evidence: FloatArray = self.known(pages)[1:].prod(axis=0)
         return evidence
 
@@ -113,7 +114,7 @@ class Announcements:
         return not (self._pages.n_signals.item(page) or self._pages.further.item(page))
 
     def counted(self, pages: IndexArray) -> FloatArray:
-        """Count the announcements since the last crawl, for rules that take the weight of each as certain."""
+        """Count the announcements since the last crawl, for rules that assume the weight of each to be exact."""
         n: FloatArray = self._pages.n_signals[pages].astype(np.float64)
         several = np.flatnonzero(self._pages.further[pages])
         if several.size:
@@ -129,7 +130,7 @@ class Announcements:
 
         def judged(source: int, before: tuple[float, float], n_signals: int) -> tuple[float, float]:
             of_source = self.source_quality(page, [source])[0][0]
-            # The announcements of other sources explain their part of the finding.
+            # A part of the finding is explained by the announcements of other sources.
             own = expected_evidence(*beta(of_source, before), n_signals)
             fresh = unchanged * exp(-max(announced - own, 0.0))
             found = (1.0, -fresh) if changed else (doubt, (1.0 - doubt) * fresh)
@@ -158,7 +159,7 @@ class Announcements:
     # -- what is known of announcements
 
     def signals(self, pages: IndexArray) -> tuple[FloatArray, FloatArray]:
-        """Return signal rates (per second) and signal weights (nats); both are 0 where signals are no evidence.
+        """Return signal rates (per second) and signal weights (nats); both are 0 if signals are no evidence.
 
         Rates are counted per page: a source that has never announced a page does not change that page's worth.
         """
@@ -168,8 +169,8 @@ class Announcements:
     def known(self, pages: IndexArray) -> FloatArray:
         """Return signal rates, signal weights, and the effective number of announcements since the last crawl; (3, n).
 
-        The effective number is their evidence divided by the weight of one. Several announcements count for less than
-        their number, since their precision is uncertain.
+        The effective number is the evidence divided by the weight of one announcement. Several announcements count for
+        less than their number, since their precision is uncertain.
         """
         columns, found = self._pages, np.zeros((3, pages.size))
         sources, further = columns.source[pages], columns.further[pages]
@@ -203,9 +204,9 @@ class Announcements:
         return found
 
     def gathered(self, pages: IndexArray) -> FloatArray:
-        """Return rates and weights as `signals`, and evidence since the last crawl, nats; shape (3, n)."""
+        """Return signal rates, signal weights, and the evidence since the last crawl in nats; shape (3, n)."""
         columns, found = self._pages, np.zeros((3, pages.size))
-        # Few pages have ever been announced; for the others only their changes count.
+        # Few pages have ever been announced. For all other pages these numbers are 0.
         rows = ((columns.n_signals_total[pages] > 0) | (columns.further[pages] > 0)).nonzero()[0]
         if rows.size:
             rate, weight, heard = self.known(pages[rows])
@@ -219,7 +220,7 @@ class Announcements:
         return weights.tolist(), rates.tolist()
 
     def _each_source(self, page: int) -> tuple[list[float], list[float], float]:
-        """Return rates and weights of the sources that are evidence about a page, and their evidence in sum."""
+        """Return rates and weights of the sources that are evidence about a page, and the sum of their evidence."""
         crawled_at = self._pages.crawled_at.item(page)
         rates, weights, evidence = [], [], 0.0
         sources = self._further.of(page)

@@ -1,4 +1,4 @@
-"""Further sources: the announcements of pages that several sources cover; a row for each source of such a page."""
+"""Further sources: announcements of pages that several sources cover, with a row for each page and source."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from crawlsched.pages import Pages
 __all__ = ["MOST_SIGNALS", "MOST_SOURCES", "FurtherSources", "Heard"]
 
 
-#: At most this number of sources count for a page; others are ignored.
+#: At most this number of sources count for a page. Announcements of other sources are ignored.
 MOST_SOURCES = 8
 _NEVER = -np.inf
-# What is kept of a page and a source, as a store holds it, and the next row of the page (-1: none): 42 bytes.
+# The columns that a store has for a page and a source, and the next row of the page (-1: none): 42 bytes.
 _ROW = np.dtype(
     [
         ("source", "i4"),
@@ -31,7 +31,7 @@ _ROW = np.dtype(
         ("next", "i4"),
     ]
 )
-#: Announcements since a visit are counted up to this number.
+#: At most this number of announcements since a visit are counted.
 MOST_SIGNALS = int(np.iinfo(_ROW["n_signals"]).max)
 
 
@@ -41,20 +41,20 @@ class Heard(NamedTuple):
     Attributes
     ----------
     true_signals, false_signals : float
-        The announcements that visits found true and false, without the prior of the source. `OwnPrecision` has those of
-        the page's first source.
+        Announcements that visits found true and false, without the prior of the source. For the first source of a page
+        they are in `OwnPrecision`.
     """
 
     source: int
-    n_signals: int  # announcements that count, since the last crawl and in all
+    n_signals: int  # announcements that count since the last crawl; `n_signals_total` has all that count
     n_signals_total: int
-    signalled_since: float  # since when the source names the page, POSIX seconds
+    signalled_since: float  # time since which the source names the page, POSIX seconds
     true_signals: float
     false_signals: float
-    n_heard: int  # all its announcements since `since`, also those that counted for another source
-    since: float  # when a second source came to the page, or this one if it came later, POSIX seconds
-    signalled_at: float  # the last announcement, POSIX seconds; -inf: there was none since then
-    row: int  # row of the table; the counts of the page's first source are columns of `Pages`
+    n_heard: int  # announcements after `since`, also those that counted for another source
+    since: float  # time from which the page had a second source and this source, POSIX seconds
+    signalled_at: float  # the last announcement after `since`, POSIX seconds; -inf: none
+    row: int  # row of the table; for the first source of the page, the counts are columns of `Pages`
 
 
 class FurtherSources:
@@ -62,8 +62,8 @@ class FurtherSources:
 
     Notes
     -----
-    The first row of a chain is that of the page's first source. Only its `n_heard` and `signalled_at` count; they show
-    whether announcements are of the same change.
+    The first row of a chain belongs to the page's first source. Of this row only `n_heard` and `signalled_at` are used:
+    they show whether announcements are of the same change.
     """
 
     def __init__(self, pages: Pages) -> None:
@@ -78,7 +78,7 @@ class FurtherSources:
     # -- rows come and go
 
     def cover(self, pages: IndexArray, source: int, now: float) -> IndexArray:
-        """Let a source count for distinct pages whose first source is another; return those for which that is new."""
+        """Let a source count for distinct pages that have another first source; return the pages where that is new."""
         absent, length = np.ones(pages.size, bool), np.zeros(pages.size, np.intp)
         at = self._pages.further[pages].astype(np.intp) - 1
         while (live := at >= 0).any():
@@ -93,7 +93,7 @@ class FurtherSources:
         return new
 
     def load(self, page: int, source: int, *columns: *FurtherRow) -> None:
-        """Take over a row of a store, which also has a row for the page's first source."""
+        """Load a row of a store, which also has a row for the page's first source."""
         n_signals, n_total, since, n_heard, at, true, false = columns
         row = self._free.pop() if self._free else self._n
         if row == self._n:
@@ -126,12 +126,12 @@ class FurtherSources:
         return rows
 
     def of(self, page: int) -> list[Heard]:
-        """Return the announcements of a page by each source, its first one first; none for a page with one source."""
+        """Return the announcements of a page by each source, the first source first; empty if it has one source."""
         found = []
         for place, row in enumerate(self._rows(page)):
             source, n_signals, n_total, since, n_heard, at, true, false, _ = self.table[row].item()
             named_since = since
-            if place == 0:  # its counts are columns of `Pages`
+            if place == 0:  # the counts of the first source are columns of `Pages`
                 columns = self._pages
                 n_signals, n_total = columns.n_signals.item(page), columns.n_signals_total.item(page)
                 named_since = columns.signalled_since.item(page)
@@ -139,11 +139,11 @@ class FurtherSources:
         return found
 
     def judge(self, row: int, counts: tuple[float, float]) -> None:
-        """Note how many announcements of a page by a source were true and how many false, by its visits."""
+        """Store how many announcements of a page by a source were true and how many false, as visits found."""
         self.table["true_signals"][row], self.table["false_signals"][row] = counts
 
     def everything(self) -> tuple[IndexArray, IndexArray]:
-        """Return the rows of all pages' further sources, without those of their first ones, and the page of each."""
+        """Return all rows of further sources, without the rows of first sources, and the page of each row."""
         heads = self._pages.further[: self._pages.n]
         page_of = np.full(self._n, -1)
         pages = np.flatnonzero(heads)
@@ -157,7 +157,7 @@ class FurtherSources:
         return rows, page_of[rows]
 
     def stored(self, pages: IndexArray) -> dict[tuple[int, int], FurtherRow]:
-        """Return the rows of some pages as a store keeps them, by page and source."""
+        """Return the rows of some pages, by page and source, with the values that a store has."""
         found: dict[tuple[int, int], FurtherRow] = {}
         for page in pages[self._pages.further[pages] > 0].tolist():
             for row in self._rows(page):
@@ -169,7 +169,7 @@ class FurtherSources:
     # -- announcements and crawls
 
     def announced(self, page: int, source: int, at: float) -> None:
-        """Note when a source announced a change of a page, whether or not the announcement counts."""
+        """Store when a source announced a change of a page, even if the announcement does not count."""
         rows = self._rows(page)
         row = rows[0] if source == self._pages.source.item(page) else self._row(rows, source)
         self.table["n_heard"][row] += 1
@@ -179,7 +179,7 @@ class FurtherSources:
         return next(row for row in rows[1:] if self.table["source"].item(row) == source)
 
     def count(self, page: int, source: int, by: int) -> None:
-        """Count an announcement of a source for a page; with `by` -1 take one back, since another source has it now."""
+        """Count an announcement of a page by a source; `by` is -1 to undo that, if it counts for another source now."""
         columns: tuple[Any, Any, int] = self._pages.n_signals, self._pages.n_signals_total, page
         if source != self._pages.source.item(page):
             columns = self.table["n_signals"], self.table["n_signals_total"], self._row(self._rows(page), source)

@@ -12,30 +12,30 @@ from crawlsched.planner.evidence.further_sources import MOST_SIGNALS, FurtherSou
 
 __all__ = ["SignalCounts"]
 
-# Two sources announce the same changes if they coincide more than this number of times as often as by chance.
+# Two sources announce the same changes if they coincide more often than this multiple of what chance would give.
 _LIFT = 2.0
-# A pair of sources begins with this number of coincidences, so that it counts as announcing the same changes. A few
-# comparisons can undo that.
+# A pair of sources begins with this number of coincidences, so that its sources first count as announcing the same
+# changes. A few comparisons can reverse that.
 _COINCIDED_BEFORE = 0.5
 
 
 class SignalCounts:
-    """Count announcements, those of the same change once.
+    """Count announcements, but count announcements of the same change once.
 
     Notes
     -----
-    Announcements of several sources add up, κ_1 n_1 + κ_2 n_2, if at most one of them announces each change. Where two
-    announce the same change, counting both would be wrong. Two announcements of a page are of the same change if two
-    things hold. The second source was read at `since` and then at `at`, and the first source announced the change in
-    between. And the two coincide clearly more often than by chance. Such a pair counts once, for the source whose
-    announcements weigh more. It does not count if a visit came in between and has seen the change.
+    Announcements of several sources add up, κ_1 n_1 + κ_2 n_2, if each change is announced by at most one source. Two
+    announcements of the same change must not both count. They are of the same change if two conditions hold. First, the
+    second source was read at `since` and then at `at`, and the first source announced the change in between. Second,
+    the two sources coincide clearly more often than by chance. Such a pair counts once, for the source whose
+    announcements weigh more. It does not count if a visit in between has seen the change.
     """
 
     def __init__(self, pages: Pages, further: FurtherSources, announcements: Announcements) -> None:
         self._pages = pages
         self._further = further
         self._announcements = announcements
-        # How often two sources announced a page together, and how often they would have by chance.
+        # How often two sources announced a page together, and how often that would have happened by chance.
         self._pairs: dict[tuple[int, int], tuple[float, float]] = {}
 
     def cover(self, rows: IndexArray, source: int, now: float) -> None:
@@ -52,9 +52,9 @@ class SignalCounts:
             self._further.cover(others, source, now)
 
     def take(self, rows: IndexArray, source: int, at: float, since: float) -> IndexArray:
-        """Count an announcement for each of some pages; return those whose crawl value has to be computed anew.
+        """Count an announcement for each of some pages; return the pages whose crawl values have to be computed anew.
 
-        The announcements were read at `at`, and may have been there since `since`.
+        The source was read at `at`. The announcements may have been there since `since`.
         """
         columns = self._pages
         rows = rows[(columns.crawled_at[rows] <= at) & (columns.state[rows] != FREE)]
@@ -76,7 +76,7 @@ class SignalCounts:
 
     def _take_beside_others(self, page: int, source: int, at: float, since: float) -> None:
         heard = self._further.of(page)
-        if all(one.source != source for one in heard):  # more sources name it than can count
+        if all(one.source != source for one in heard):  # the page has more sources than can count
             return
         twins = []
         for other in heard:
@@ -89,7 +89,7 @@ class SignalCounts:
         if not twins:
             self._further.count(page, source, 1)
             return
-        # The twins that no visit has seen yet. If there are none, a visit has seen this change, too.
+        # Twins that no visit has seen yet. If there are none, a visit has seen this change, too.
         counted = [twin for twin in twins if twin.n_signals]
         least = min(counted, key=lambda twin: self._weight(page, twin.source), default=None)
         if least is not None and self._weight(page, least.source) < self._weight(page, source):
@@ -104,7 +104,7 @@ class SignalCounts:
         self._pairs[pair] = seen * fading, expected * fading
 
     def _announce_the_same(self, source: int, other: int) -> bool:
-        """Whether announcements of two sources that come together are of the same change."""
+        """Whether two sources announce the same change if both announce a page at about the same time."""
         seen, expected = self._pairs.get((min(source, other), max(source, other)), (0.0, 0.0))
         return seen + _COINCIDED_BEFORE > _LIFT * expected
 
@@ -113,6 +113,6 @@ class SignalCounts:
 
 
 def _chance(other: Heard, since: float, at: float) -> float:
-    """Return the probability that a source announced something in this time, if it does so at its usual rate."""
+    """Return the probability that a source announces something between two times, at its usual rate."""
     window = max(at - since, 0.0)
     return float(-np.expm1(-other.n_heard * window / max(at - other.since, window, 1e-9)))

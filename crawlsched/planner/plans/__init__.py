@@ -1,4 +1,4 @@
-"""Plans: what all pages together teach, made by a pure function of a snapshot, and adopted later.
+"""Plans: what all pages together teach. A pure function makes a plan from a snapshot; it is adopted later.
 
-This package runs in any thread or process, and knows no planner. Begin reading with `plan`.
+This package runs in any thread or process, and does not use the planner. Begin reading with `plan`.
 """

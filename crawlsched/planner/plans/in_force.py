@@ -1,4 +1,4 @@
-"""The parameters in force, and how all pages are placed by new ones without delaying the next pick."""
+"""The parameters in force, and how all pages are placed by new parameters without delaying the next pick."""
 
 from __future__ import annotations
 
@@ -14,28 +14,29 @@ from crawlsched.planner.plans.plan import Plan
 
 __all__ = ["PICKS_A_SLICE", "PLAN_SLICE", "SLICE", "InForce", "Work"]
 
-#: Work between picks: each step gets the time, and returns whether there is more to do.
+#: Work between picks: each step is called with the time, and returns whether it has more to do.
 Work = deque[Callable[[float], bool]]
 
-#: How many announced pages are worked on between two picks, in a millisecond or two. The next picks look at the pages
-#: that become due by that, which takes a few milliseconds more.
+#: This number of announced pages is placed anew between two picks, in a millisecond or two. The next picks take a few
+#: milliseconds more, since some of these pages have become due.
 SLICE = 128
-#: A plan places this number of slices at once, and waits for this number of picks before the next ones. So a crawl at
-#: its ceiling loses a tenth of its rate, and not half. All pages are placed in a hundredth of the time of one round.
-#: With few pages it waits for fewer picks, since each pick by the old plan weighs more.
+#: A plan places this number of slices together, and waits for this number of picks before it places the next slices. So
+#: a crawl at its highest possible rate loses a tenth of that rate, and not half. All pages are placed in a hundredth of
+#: the time of one round. If there are few pages, the plan waits for fewer picks, since each pick by the old plan
+#: matters more.
 PICKS_A_SLICE = 8
 PLAN_SLICE = PICKS_A_SLICE * SLICE
-# Where picks are rarer, the next slices wait for these seconds, so that they take a tenth of the time there, too.
+# If picks are rare, the next slices wait for these seconds instead, so that they take a tenth of the time then, too.
 _SECONDS_A_SLICE = 0.02
-# A newer plan waits for this multiple of the time that the last one took to place all pages: minutes for millions of
+# A newer plan waits for this multiple of the time in which the last plan was placed. That is minutes for millions of
 # pages.
 _TIMES_IT_TOOK = 4.0
 
 
 class InForce:
-    """The parameters in force. Crawl values use them at once; the frontier places the pages by them in slices.
+    """The parameters in force. Crawl values use new parameters at once; the frontier places pages by them in slices.
 
-    `work` takes what is left to do between picks; ``refile(pages, now)`` places pages anew.
+    `work` has the steps to do between picks. ``refile(pages, now)`` places pages anew.
     """
 
     def __init__(
@@ -48,12 +49,12 @@ class InForce:
         self._pages, self._work, self._refile = pages, work, refile
 
     def put(self, parameters: Parameters) -> None:
-        """Let parameters come into force; all pages are placed by them over the next picks."""
+        """Let parameters come into force; with the next picks, all pages are placed by them."""
         self.parameters = parameters
         is_placing, self.rests_until = self.rests_until == np.inf, np.inf
         self.placed = 0
         if is_placing:
-            return  # once more from the first page on
+            return  # the step below begins again with the first page
         n_picks, began, due = 0, np.inf, -np.inf
 
         def step(now: float) -> bool:

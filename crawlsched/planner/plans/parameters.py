@@ -15,13 +15,13 @@ from crawlsched.columns.array_types import FloatArray, IndexArray
 __all__ = ["DOUBT", "LIKELIHOOD_POWER", "Parameters", "SignalGroups"]
 
 
-# For pages of one source (by number) on one site (by host): nats per announcement, announcements per second and page,
-# and from how many visits after an announcement this was learned.
+# The numbers of a group: its source, its site (a host), nats per announcement, announcements per second and page, and
+# the number of visits after announcements from which these were learned.
 _SignalGroup = tuple[int, int, float, float, int]
 
 
 class SignalGroups:
-    """The groups that have evidence of their own. An object never changes, so a page may use an older one for a while.
+    """The groups that have evidence of their own. An object never changes, so pages may still use an older object.
 
     Examples
     --------
@@ -45,7 +45,7 @@ class SignalGroups:
         return keys
 
     def rows(self, sources: npt.NDArray[Any], hosts: npt.NDArray[Any]) -> IndexArray:
-        """Return rows of `signal_weights` and `signal_rates` for pages, -1 without a group; O(log m) for m groups."""
+        """Return rows of `signal_weights` and `signal_rates` for pages; -1: no group. O(log m) a page for m groups."""
         found = np.full(sources.size, -1)
         if self._groups:
             inside = np.flatnonzero(hosts < self._n_hosts)
@@ -55,7 +55,7 @@ class SignalGroups:
         return found
 
     def for_sources(self, numbers: Mapping[int, int]) -> Self:
-        """Return the groups of the sources in `numbers`, with their new numbers."""
+        """Return the groups of the sources in `numbers`, and replace the sources by their new numbers."""
         return type(self)((numbers[group[0]], *group[1:]) for group in self._groups if group[0] in numbers)
 
     def of_hosts(self, are_meant: Callable[[int], bool]) -> Self:
@@ -63,14 +63,14 @@ class SignalGroups:
         return type(self)(group for group in self._groups if are_meant(group[1]))
 
     def to_list(self, host_names: Sequence[str] | None = None) -> list[list[Any]]:
-        """Return plain numbers and lists, as JSON can hold them; hosts by name if names are given."""
+        """Return plain numbers and lists for JSON; hosts are given by name if there are names."""
         return [
             [source, host if host_names is None else host_names[host], *rest] for source, host, *rest in self._groups
         ]
 
     @classmethod
     def from_list(cls, data: Iterable[Sequence[Any]], host_number: Callable[[str], int] | None = None) -> Self:
-        """Return the groups that `to_list` wrote; without `host_number`, groups of named hosts are left out."""
+        """Return the groups that `to_list` wrote; without `host_number`, groups whose hosts are names are left out."""
         groups = []
         for source, host, *rest in data:
             number = host if isinstance(host, int) else None if host_number is None else host_number(host)
@@ -79,10 +79,10 @@ class SignalGroups:
         return cls(groups)
 
 
-#: How little fast rates count in crawl values: their weight is divided by this power of rate / even rate.
+#: Fast rates count less in crawl values: their weight is divided by this power of rate / even rate.
 DOUBT = 0.5
-#: Power to which the likelihood of a page's own visits is taken. Real pages change in bursts. So the changes that
-#: visits find say less about the rate than those of a Poisson page, and Bayes' rule would learn too much from them.
+#: Power to which the likelihood of a page's own visits is raised. Real pages change in bursts. So a change that a visit
+#: finds says less about the rate than if changes came at random, and Bayes' rule would learn too much from it.
 LIKELIHOOD_POWER = 0.7
 
 
@@ -93,30 +93,31 @@ class Parameters:
     Attributes
     ----------
     priors : ndarray, shape (G, K)
-        Probability of each rate of the grid before the first visit; row 0 for hosts without a group of their own.
+        Probability of each rate of the grid before the first visit. Row 0 is for hosts without a group of their own.
     signal_weights : ndarray, shape (S + 1,)
-        Nats that one ChangeSignal of each source takes off the log-probability of freshness; the last is for sources
-        not yet known.
+        Nats by which one ChangeSignal of each source lowers the log-probability of freshness. The last entry is for
+        sources that are not known yet.
     """
 
     priors: FloatArray
-    group_of_host: IndexArray  # row of `priors` for each host; hosts beyond it have row 0; shape (H,)
+    group_of_host: IndexArray  # row of `priors` for each host; hosts beyond its end have row 0; shape (H,)
     signal_weights: FloatArray
-    # Signals per second and page of each source; pages' own rates are shrunk towards them; shape (S + 1,)
+    # Signals per second and page of each source; each page's own rate is shrunk towards this rate; shape (S + 1,)
     signal_rates: FloatArray
     rates: FloatArray  # the grid, changes per second; shape (K,)
-    even_rate: float = np.inf  # crawls per second and page if all got the same; inf: not known
-    # Sites on which the announcements of a source have another quality than elsewhere.
+    even_rate: float = np.inf  # crawls per second and page if all pages got the same; inf: not known
+    # Sites on which the announcements of a source have a different quality than on other sites.
     signal_groups: SignalGroups = field(default_factory=SignalGroups)
-    # Power of pages' own likelihoods: `LIKELIHOOD_POWER` in plans, 1 while a page's few visits are all that is known.
+    # Power of pages' own likelihoods: `LIKELIHOOD_POWER` in plans, and 1 before the first plan.
     learning_rate: float = 1.0
 
     @cached_property
     def value_priors(self) -> FloatArray:
-        """Return `priors` for crawl values, shape (G, K).
+        """Return the `priors` that crawl values use, shape (G, K).
 
-        A rate r above the even rate R/n counts as less likely by (r n/R)^(-1/2). A slow page taken for a fast one is
-        not visited, so that mistake lasts. The opposite mistake ends at the next visits (docs/notes/learning.md).
+        A rate r above the even rate R/n counts as less likely, by the factor (r n/R)^(-1/2). If a slow page is mistaken
+        for a fast page, it is not visited, so the mistake lasts. The opposite mistake ends at the next visits
+        (docs/notes/learning.md).
         """
         doubtful = self.priors * np.maximum(self.rates / self.even_rate, 1.0) ** -DOUBT
         shares: FloatArray = doubtful / doubtful.sum(axis=1, keepdims=True)
@@ -134,9 +135,9 @@ class Parameters:
         return np.where(known, self.group_of_host[np.where(known, hosts, 0)], 0)
 
     def signal_quality(self, hosts: npt.NDArray[Any], sources: npt.NDArray[Any]) -> tuple[FloatArray, FloatArray]:
-        """Return signal weights (nats) and rates (per second) of sources on hosts, by site where a site has evidence.
+        """Return signal weights (nats) and rates (per second) of sources on hosts; a site's own if it has evidence.
 
-        An announcement is true with probability 1 - exp(-κ); of γ announcements a second γ exp(-κ) are false.
+        An announcement is true with probability 1 - exp(-κ). Of γ announcements a second, γ exp(-κ) are false.
         """
         at = np.minimum(sources, self.signal_weights.size - 1)
         weights, rates = self.signal_weights[at], self.signal_rates[at]

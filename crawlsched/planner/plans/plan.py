@@ -1,4 +1,4 @@
-"""A plan: what all pages together teach, made by a pure function of a snapshot, anywhere, and adopted later."""
+"""A plan: what all pages together teach. A pure function makes it from a snapshot; it is adopted later."""
 
 from __future__ import annotations
 
@@ -24,38 +24,38 @@ __all__ = ["DEMAND_SAMPLE", "FIRST_SIGNAL_RATE", "LEAST_GROUP", "POINTS_PER_DECA
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """Copies of what a plan needs, taken by the crawling thread.
+    """Copies of what a plan needs; the crawling thread makes them.
 
     Attributes
     ----------
     host_limits : ndarray, shape (n,)
         Crawls per second that the host of each page allows at most; inf: no limit.
     sources, signalled_hosts, n_signals_total, signalled_for : ndarray, shape (s,)
-        For pages that a source covers, all or an even sample: the source, the page's host, how many announcements the
-        source made, and in how many seconds.
+        For the pages that a source covers, or an even sample of them: the source, the page's host, the number of
+        announcements by the source, and the seconds in which they came.
     """
 
     rates: FloatArray  # the grid of change rates; shape (K,)
     time: float  # POSIX seconds
     n_pages: int  # how many pages have been visited
     pages: IndexArray  # visited pages, all or an even sample, ascending; shape (n,)
-    log_likelihood: npt.NDArray[np.uint8]  # their compact rows; shape (n, K)
-    hosts: npt.NDArray[np.int32]  # their hosts; shape (n,)
-    importance: FloatArray  # their weights; shape (n,)
+    log_likelihood: npt.NDArray[np.uint8]  # compact rows of the pages; shape (n, K)
+    hosts: npt.NDArray[np.int32]  # hosts of the pages; shape (n,)
+    importance: FloatArray  # weights of the pages; shape (n,)
     host_limits: FloatArray
     sources: npt.NDArray[np.int32]
     signalled_hosts: npt.NDArray[np.int32]
     n_signals_total: FloatArray
     signalled_for: FloatArray
-    n_held: int = 0  # how many pages have not been visited, on hosts with a limit of their own
+    n_held: int = 0  # number of pages not visited yet on hosts that have a limit
 
 
 Visits = Mapping[str, npt.NDArray[Any]]
 
-#: Announcements a second and page before the first plan: one in a year. The value of a visit grows with the time to the
-#: page's next change, so too high a rate keeps visits from announced pages.
+#: Announcements per second and page before the first plan: once a year. The value of a visit grows with the time to the
+#: page's next change, so a rate that is too high keeps visits from announced pages.
 FIRST_SIGNAL_RATE = 1 / timedelta(days=365.25).total_seconds()
-# Before its first announcement a source has a rate of one in a day, which counts like this number of announcements.
+# Before its first announcement a source has a rate of once a day, which counts like this number of announcements.
 _ANNOUNCEMENTS_AT_FIRST = 0.01
 
 
@@ -64,14 +64,15 @@ def _learn_signals(
     visits: Visits | None,
     previous: tuple[FloatArray, FloatArray] | None,
 ) -> tuple[FloatArray, FloatArray, FloatArray, SignalGroups]:
-    """Fit precision from what visits found, and count announcements.
+    """Fit precision to what visits found, and count announcements.
 
     Returns
     -------
     weights, rates : ndarray, shape (S + 1,)
-        By source, the last being for those not yet known: nats per announcement; announcements per second and page.
+        By source, with a last row for sources that are not known yet: nats per announcement, and announcements per
+        second and page.
     intervals : ndarray, shape (S + 1, 2)
-        Of precision.
+        95 % intervals of the precision.
     groups : SignalGroups
     """
     heard = None if visits is None or not len(visits["source"]) else _usable(visits)
@@ -112,15 +113,15 @@ def _groups(snapshot: Snapshot, visits: Visits, weights: FloatArray, rates: Floa
 
 def _rate_of_site(snapshot: Snapshot, source: int, host: int, of_source: float) -> float:
     inside = (snapshot.sources == source) & (snapshot.signalled_hosts == host)
-    # One announcement is added, at the rate of the source.
+    # One announcement at the rate of the source is added.
     counted = float(snapshot.n_signals_total[inside].sum()) + 1.0
     return counted / (float(snapshot.signalled_for[inside].sum()) + 1.0 / of_source)
 
 
 def _signal_rates(snapshot: Snapshot, n_sources: int) -> FloatArray:
     rates = np.full(n_sources + 1, FIRST_SIGNAL_RATE)
-    # A hundredth of an announcement is added, which keeps a new source from a rate of 0. It hardly counts beside the
-    # first real announcements, in a young collection or an old one.
+    # A hundredth of an announcement is added, so that a new source has a rate above 0. After the first real
+    # announcements it makes almost no difference.
     counted = np.bincount(snapshot.sources, snapshot.n_signals_total, n_sources) + _ANNOUNCEMENTS_AT_FIRST
     time = np.bincount(snapshot.sources, snapshot.signalled_for, n_sources) + _ANNOUNCEMENTS_AT_FIRST * DAY
     rates[:n_sources] = counted / time
@@ -129,12 +130,12 @@ def _signal_rates(snapshot: Snapshot, n_sources: int) -> FloatArray:
     return rates
 
 
-#: A host has a group of its own from this number of visited pages in the sample on.
+#: A host has a group of its own if at least this number of its pages in the sample were visited.
 LEAST_GROUP = 30
-#: Pages from which the demand curve is estimated, and points of a curve per factor of 10.
+#: Number of pages from which the demand curve is estimated, and number of points of a curve per factor of 10.
 DEMAND_SAMPLE, POINTS_PER_DECADE = 4096, 10
-# OpenBLAS uses a single thread for matrix products of at most this number of operations. Its other threads would spin
-# on after their work, on processors that the crawl needs.
+# For matrix products of at most this number of operations, OpenBLAS uses a single thread. Its other threads would spin
+# after their work, on processors that the crawl needs.
 _LARGEST_PRODUCT = 250_000
 
 
@@ -145,15 +146,16 @@ class Plan:
     Attributes
     ----------
     signal_weights, signal_rates : ndarray, shape (S + 1,)
-        By source: nats per announcement, announcements per second and page; the last for sources not yet known.
+        By source: nats per announcement; announcements per second and page. The last entry is for sources not known
+        yet.
     """
 
-    time: float  # when its snapshot was taken, POSIX seconds
-    rates_id: str  # the grid that `priors` belong to
-    bandwidth: float  # crawls per second that it was made for
-    n_pages: int  # visited pages that it was made from
-    priors: FloatArray  # probability of each rate: row 0 for the whole, the others for groups of pages; shape (G, K)
-    group_hosts: tuple[int, ...]  # the host that each row of `priors` after the first belongs to
+    time: float  # time of its snapshot, POSIX seconds
+    rates_id: str  # identifies the grid of rates for `priors`
+    bandwidth: float  # crawls per second for which the plan was made
+    n_pages: int  # number of visited pages from which the plan was made
+    priors: FloatArray  # probability of each rate: row 0 for all pages, the others for groups; shape (G, K)
+    group_hosts: tuple[int, ...]  # the host of each row of `priors` after the first
     signal_weights: FloatArray
     signal_rates: FloatArray
     precision_intervals: FloatArray  # 95 % intervals of the sources' precision; shape (S + 1, 2)
@@ -161,10 +163,10 @@ class Plan:
     demand: FloatArray  # rows (threshold, crawls per second wanted at it); shape (D, 2)
     # The quality of announcements on sites that have evidence of their own.
     signal_groups: SignalGroups = field(default_factory=SignalGroups)
-    n_held: int = 0  # pages that were not visited yet because of their hosts' limits
+    n_held: int = 0  # number of pages that were not visited yet because of their hosts' limits
 
     def parameters(self, rates: FloatArray) -> Parameters:
-        """Return the part of the plan that crawl values need; ValueError if it is for another grid than `rates`."""
+        """Return the part of the plan that crawl values need; ValueError: the plan is for another grid of rates."""
         if grid_id(rates) != self.rates_id:
             raise ValueError(
                 f"plan must be for the grid of rates {grid_id(rates)}, but it is for {self.rates_id}; make a new plan."
@@ -177,7 +179,7 @@ class Plan:
         return Parameters(*learned, rates, even_rate, self.signal_groups, learning_rate=LIKELIHOOD_POWER)
 
     def for_sources(self, numbers: Sequence[int]) -> Self:
-        """Return the plan for sources with other numbers.
+        """Return the plan with other numbers for the sources.
 
         Parameters
         ----------
@@ -197,7 +199,7 @@ class Plan:
         )
 
     def of_hosts(self, are_meant: Callable[[int], bool]) -> Self:
-        """Return the plan without groups of other hosts; what it says about all hosts together stays."""
+        """Return the plan without groups of other hosts; everything about all hosts together stays."""
         rows = [row for row, host in enumerate(self.group_hosts) if are_meant(host)]
         return replace(
             self,
@@ -207,7 +209,7 @@ class Plan:
         )
 
     def to_dict(self, host_names: Sequence[str] | None = None) -> dict[str, Any]:
-        """Return the plan as JSON can hold it; with names of hosts it suits a process with other host numbers."""
+        """Return the plan as plain data for JSON. With host names, a process with other host numbers can read it."""
         data = {field.name: getattr(self, field.name) for field in fields(self)}
         plain = {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in data.items()}
         hosts: list[Any] = list(self.group_hosts)
@@ -217,9 +219,9 @@ class Plan:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], host_number: Callable[[str], int] | None = None) -> Self:
-        """Return the plan that `to_dict` wrote; without `host_number`, groups of named hosts fall back on the whole.
+        """Return the plan that `to_dict` wrote; without `host_number`, named hosts get row 0 in place of their groups.
 
-        A plan with something missing raises ValueError.
+        ValueError: an entry is missing.
         """
         missing = [field.name for field in fields(cls) if field.name not in data]
         if missing:
@@ -245,23 +247,24 @@ def plan(
     signal_observations: Mapping[str, npt.NDArray[Any]] | None = None,
     previous: Plan | None = None,
 ) -> Plan:
-    """Learn from all pages: population priors, the quality of signals, the threshold and the demand curve.
+    """Learn from all pages: priors of change rates, the quality of signals, the threshold and the demand curve.
 
-    Where nothing new is known, the plan `previous` stays.
+    If nothing new is known of the precision of signals, it is that of the plan `previous`.
 
     Parameters
     ----------
     signal_observations : mapping, optional
-        Visits of pages that a source covers: arrays ``elapsed``, ``n_signals``, ``source``, ``changed``; and, to tell
-        sites apart, ``host`` (-1: not known), as `Planner.hosts` gives it.
+        Visits of pages that a source covers: arrays ``elapsed``, ``n_signals``, ``source`` and ``changed``. An array
+        ``host`` (-1: not known), from `Planner.hosts`, distinguishes sites.
 
     Notes
     -----
-    It changes nothing, reads no clock, and works in numpy on blocks of rows, so that it can run in a thread beside the
-    crawl. `learn_prior` learns the priors, for the whole and then for hosts with at least 30 visited pages, shrunk
-    towards the whole. A signal's weight is fitted for each source, shrunk towards all sources together, and then for
-    each site of a source, shrunk towards the source. The demand curve leaves signals out: announced pages count as if
-    nothing had been announced. Pages of one host together want no more than the host allows.
+    The function changes nothing and reads no clock. It works in numpy on blocks of rows, so that it can run in a thread
+    during the crawl. `learn_prior` learns a prior for all pages, and then one for each host with at least 30 visited
+    pages, shrunk towards the prior for all. A weight of signals is fitted for each source, shrunk towards all sources
+    together. Then a weight is fitted for each site of a source, shrunk towards the source. The demand curve leaves
+    signals out: announced pages count as if nothing had been announced. The pages of one host together get no more
+    crawls than the host allows.
     """
     bandwidth = check_positive(bandwidth, "bandwidth", "crawls per second")
     priors, group_hosts = _learn_priors(snapshot)
@@ -293,7 +296,7 @@ def _learn_priors(snapshot: Snapshot) -> tuple[FloatArray, tuple[int, ...]]:
     visited = np.bincount(snapshot.hosts)
     largest = np.argsort(-visited, kind="stable")[:MOST_GROUPS]
     grouped = np.sort(largest[visited[largest] >= LEAST_GROUP])
-    # With a single host the whole is this host, so it needs no group.
+    # If there is a single host, the prior for all pages is that of the host, so it needs no group.
     if not grouped.size or np.count_nonzero(visited) == 1:
         return whole[np.newaxis], ()
     group_of_host = np.full(visited.size, -1)
@@ -306,7 +309,7 @@ def _learn_priors(snapshot: Snapshot) -> tuple[FloatArray, tuple[int, ...]]:
 
 
 def _demand(snapshot: Snapshot, parameters: Parameters, bandwidth: float) -> tuple[float, FloatArray]:
-    """Return the threshold and the demand curve; each page is crawled whenever its value reaches the threshold."""
+    """Return the threshold and the demand curve, if each page is crawled when its value reaches the threshold."""
     chosen = np.arange(0, snapshot.pages.size, max(1, snapshot.pages.size // DEMAND_SAMPLE))
     chosen = chosen[snapshot.importance[chosen] > 0]
     if not chosen.size:
@@ -320,9 +323,9 @@ def _demand(snapshot: Snapshot, parameters: Parameters, bandwidth: float) -> tup
     lowest = float((importance * np.vecdot(likelihood, gain[grid.elapsed.searchsorted(1.0)])).min())
     decades = max(1, int(np.ceil(np.log10(highest / max(lowest, highest * 1e-12)))))
     levels = np.geomspace(highest, highest * 10.0**-decades, decades * POINTS_PER_DECADE)
-    # A page is crawled as often as it reaches the threshold; a page that never does is not crawled.
+    # A page is crawled as often as it reaches the threshold. A page that never reaches it is not crawled.
     rate_of_cell = np.append(1 / grid.elapsed, 0.0)
-    # Row 0 adds up what pages of hosts without a limit want; pages of another host want together what its limit allows.
+    # Row 0 is the sum for hosts without a limit. Every other row is a host, whose pages together get what it allows.
     limits = snapshot.host_limits[chosen]
     is_limited = np.isfinite(limits)
     _, first, number = np.unique(snapshot.hosts[chosen[is_limited]], return_index=True, return_inverse=True)

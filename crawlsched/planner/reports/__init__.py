@@ -1,4 +1,4 @@
-"""Reports of a planner: why a page is crawled when it is, and how fresh pages would be.
+"""Reports of a planner: why a page is crawled when it is, and how fresh pages would be at other bandwidths.
 
-Reports ask the planner and change nothing; nothing in the planner imports them. Begin reading with `explaining`.
+Reports read the planner and change nothing. The planner imports none of them. Begin reading with `explaining`.
 """

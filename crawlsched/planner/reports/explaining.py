@@ -1,4 +1,4 @@
-"""How a planner explains a page."""
+"""Explaining: what a planner knows of a page, and why the page is crawled when it is."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ COLUMNS = ("change_rate", "change_rate_low", "change_rate_high", "expected_fresh
 
 
 def readable(planner: Planner, pages: npt.ArrayLike, now: float) -> dict[str, FloatArray]:
-    """Return what is known of pages, nan for what is not known.
+    """Return what is known of pages; nan: not known.
 
     Returns
     -------
     dict of ndarray, shape (n,)
-        ``change_rate`` (changes per second, announced or not) and the bounds ``change_rate_low`` and
-        ``change_rate_high`` of a 90 % interval, nan before the first crawl; ``expected_freshness``, the probability
-        that the copy equals the page now; ``precision`` and ``recall`` of its announcements, nan where there were none.
-        Rates are those of the estimator, if the planner has one; the interval is the posterior's.
+        ``change_rate``: changes per second, announced or not. ``change_rate_low`` and ``change_rate_high``: the bounds
+        of a 90 % interval, nan before the first crawl. ``expected_freshness``: the probability that the copy equals the
+        page now. ``precision`` and ``recall`` of the page's announcements; nan: no announcements. If the planner has an
+        estimator, rates are its estimates; the interval is always that of the posterior.
 
     Examples
     --------
@@ -75,20 +75,20 @@ def estimates(planner: Planner, rows: IndexArray, now: float) -> dict[str, Float
 
 
 _FOR_EVER = timedelta(days=300 * 365.25).total_seconds()
-# Pages go at these shares of the threshold, each as likely as another, since the other waiting pages differ from slot
+# Pages are picked at these shares of the threshold, all equally likely, since the other waiting pages differ from slot
 # to slot.
 _SHARES = np.linspace(0.65, 1.2, 12)
-# Waits that are as likely as the best one, within this share, count as equally good.
+# If the probability of a wait is less than this below the highest, the wait counts as equally good.
 _AS_LIKELY = 0.01
 
 
 def explain(planner: Planner, page: int, now: float) -> dict[str, Any]:
-    """Return why a page is crawled when it is.
+    """Return what decides when a page is crawled.
 
-    Intervals are in seconds, rates per second; times are POSIX seconds, inf for never. ``likely_time`` is a guess of
-    the next visit, chosen so that a wait of 0.3 to 3 times as long is most probable. It leaves limits aside, and
-    assumes that announcements come as often as before. It is at most ``wake_time``, and equal to it where that is as
-    good as any other.
+    Intervals are in seconds and rates per second. Times are POSIX seconds; inf: never. ``likely_time`` is a guess of
+    the next visit. It is chosen so that the wait is most probably between 0.3 and 3 times the guess. It ignores limits,
+    and assumes that announcements come as often as before. It is never later than ``wake_time``, and equals
+    ``wake_time`` if that is as good as any other guess.
     """
     now, rows = planner.at(now), planner.rows(page)
     pages, frontier = planner.pages, planner.frontier
@@ -110,19 +110,19 @@ def explain(planner: Planner, page: int, now: float) -> dict[str, Any]:
         "recall": known["recall"],  # probability that a change is announced
         "elapsed": now - crawled_at,  # since the last crawl; inf if there was none
         "n_signals": sum(one.n_signals for one in planner.further.of(page)) or pages.n_signals.item(page),
-        "expected_freshness": known["expected_freshness"],  # probability that the copy equals the page now; 0: no copy
+        "expected_freshness": known["expected_freshness"],  # probability that the copy equals the page; 0: no copy
         "crawl_value": value(now),  # importance times seconds
-        "threshold": planner.threshold,  # the crawl value at which pages are being picked
+        "threshold": planner.threshold,  # the crawl value at which pages are picked at present
         "wake_time": wake_time,  # when the crawl value reaches the threshold if nothing is announced
         "likely_time": _likely_time(planner, page, value, wake_time, known["signal_rate"], now),
         "next_allowed": max(pages.not_before.item(page), crawled_at + planner.intervals.shortest(page)),
-        "deadline": frontier.deadline_of(page),  # the page goes first from then on
+        "deadline": frontier.deadline_of(page),  # from this time on, the page goes first
         "binds": _what_binds(planner, page, now),
     }
 
 
 def _learned_from(planner: Planner, page: int) -> str:
-    """Return what the precision was learned from; for a page with several sources, that of its first one."""
+    """Return "site" or "source": from which of them the precision of the page's first source was learned."""
     groups = planner.in_force.parameters.signal_groups
     return "site" if groups.rows(planner.pages.source[[page]], planner.pages.host[[page]])[0] >= 0 else "source"
 
@@ -132,7 +132,7 @@ def _value_at(planner: Planner, page: int, now: float) -> float:
 
 
 def _wake_time(value: Callable[[float], float], threshold: float, now: float) -> float:
-    """Return when a crawl value, which does not fall with time, reaches a threshold; inf: not for three centuries."""
+    """Return when a crawl value, which does not fall with time, reaches a threshold; inf: not in three centuries."""
     if value(now) >= threshold:
         return now
     before, reached = 0.0, _FOR_EVER
@@ -147,11 +147,11 @@ def _wake_time(value: Callable[[float], float], threshold: float, now: float) ->
 def _likely_time(
     planner: Planner, page: int, value: Callable[[float], float], wake_time: float, signal_rate: float, now: float
 ) -> float:
-    """Return the time for which a wait of 0.3 to 3 times as long is most probable; `wake_time` if that is as good."""
+    """Return the guess with the most probable waits of 0.3 to 3 times as long; `wake_time` if that is as good."""
     if wake_time <= now or value(now) == value(now + _FOR_EVER):
         return wake_time
     longest = min(wake_time - now, _FOR_EVER)
-    # Waits of one slot or more: no page goes before the next slot.
+    # Waits shorter than a slot are left out, since no page goes before the next slot.
     n_shorter = max(int(POINTS_PER_DECADE * np.log10(longest * planner.bandwidth)), 0)
     waits = longest * 10.0 ** (np.arange(-n_shorter, 1) / POINTS_PER_DECADE)
     gone = _gone_within(planner, page, value, np.concatenate([3.0 * waits, 0.3 * waits]), signal_rate, now)
@@ -163,11 +163,11 @@ def _likely_time(
 def _gone_within(
     planner: Planner, page: int, value: Callable[[float], float], waits: FloatArray, signal_rate: float, now: float
 ) -> FloatArray:
-    """Return the probability that a page has gone after each of some waits.
+    """Return the probability that a page has been crawled after each of some waits.
 
-    After t seconds the page goes once m(t) more announcements have come; m(t) falls as it waits. The number N(t) that
-    comes is a Poisson variable, so the page has gone with probability P(N(t) >= m(t)). After `MOST_COUNTED`
-    announcements no page waits for another one.
+    After t seconds the page is crawled if m(t) more announcements have come; m(t) falls as the page waits. The number
+    N(t) of announcements in t seconds is a Poisson variable, so the probability is P(N(t) >= m(t)). No page waits for
+    more than `MOST_COUNTED` announcements.
     """
     more, of_wait = np.indices((MOST_COUNTED + 1, waits.size)).reshape(2, -1)
     crawled_at = planner.pages.crawled_at.item(page) - now - waits[of_wait]

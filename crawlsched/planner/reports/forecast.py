@@ -1,4 +1,4 @@
-"""A forecast: which pages go next, if nothing comes in between."""
+"""A forecast: which pages are crawled next if nothing unexpected happens."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from crawlsched.planner.planner import Planner
 
 __all__ = ["forecast"]
 
-# The next pages are chosen among this multiple of their number: those that are likeliest to go now.
+# The next pages are chosen from this multiple of their number: the pages that are likeliest to go now.
 _CANDIDATES = 8
 
 
 def forecast(planner: Planner, now: float, n: int, pause: Callable[[int], float] = lambda host: 0.0) -> IndexArray:
-    """Return at most `n` pages in the order in which they go, if nothing is announced or found meanwhile.
+    """Return at most `n` pages in the order of their next crawls, if nothing is announced or found in the meantime.
 
-    Pages out of turn come first, then new pages in their share of the slots. Then come the pages that
-    will be worth most when half of the others have gone. Each page goes only when its host may be asked.
+    Forced and overdue pages come first. Then come new pages, in their share of the slots, and known pages by their
+    values at half of the time of the forecast. Each page goes only when its host may be asked.
 
     Parameters
     ----------
@@ -46,14 +46,14 @@ def forecast(planner: Planner, now: float, n: int, pause: Callable[[int], float]
     values = planner.crawl_values.value_at(known, 0.5 * (now + until))
     new = np.array(list(dict.fromkeys(found[np.isin(found, candidates[is_new])].tolist())), np.intp)
     share = planner.frontier.share.share
-    # When each goes, in slots.
+    # The slot in which each page goes.
     times = np.concatenate([np.arange(new.size) / max(share, 1e-9), np.arange(known.size) / max(1.0 - share, 1e-9)])
     others = np.concatenate([new, known[np.lexsort((known, -values))]])[np.argsort(times, kind="stable")]
     return np.array(_by_turns(planner, [*first, *others.tolist()], now, n, pause), np.intp)
 
 
 def _by_turns(planner: Planner, pages: list[int], now: float, n: int, pause: Callable[[int], float]) -> list[int]:
-    """Go through slots, and take at each the first of the pages whose host may be asked by then."""
+    """Go through slots, and in each slot take the first page whose host may be asked by then."""
     queues: dict[int, deque[tuple[int, int]]] = {}
     for rank, (page, host) in enumerate(zip(pages, planner.pages.host[pages].tolist(), strict=True)):
         queues.setdefault(host, deque()).append((rank, page))

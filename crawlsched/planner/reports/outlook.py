@@ -1,4 +1,4 @@
-"""An outlook: how fresh pages would be at any bandwidth, by what is known of them now."""
+"""An outlook: how fresh pages would be at any bandwidth, from what is known of them now."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from crawlsched.planner.planner import Planner
 
 __all__ = ["MOST_COUNTED", "Outlook", "known_fresh", "wanted"]
 
-# In these states a fresh copy is wanted. A page that is gone or moved has none.
+# In these states a page should have a fresh copy. A page that is gone or moved needs none.
 _WANTED = (NEW, LIVE, ERROR)
 
 
 def wanted(planner: Planner, rows: Any) -> Any:
-    """Return the pages that should be fresh: also those that had a copy and fail now."""
+    """Return the pages that should be fresh, including pages that had a copy and fail now."""
     pages = planner.pages
     state = pages.state[rows]
     had_one = (state == REFUSED) & (pages.n_crawls[rows] > 0)
@@ -29,43 +29,44 @@ def wanted(planner: Planner, rows: Any) -> Any:
 
 
 def known_fresh(planner: Planner, rows: Any, now: float) -> FloatArray:
-    """Return the probability that pages are fresh; 0 while they fail or have no copy."""
+    """Return the probability that pages are fresh; 0 if they fail or have no copy."""
     fresh: FloatArray = np.where(planner.pages.state[rows] == LIVE, planner.values.fresh(rows, now), 0.0)
     return fresh
 
 
-# Crawl values at which sums are kept: for any importance, and from a moment after a crawl to years.
+# Sums are computed for thresholds at these crawl values. They cover every importance and waits from a moment to years.
 _LEVELS: FloatArray = np.geomspace(1e-12, 1e20, 32 * 16 + 1)
 _LOG_LEVELS: FloatArray = np.log(_LEVELS)
-# Elapsed times that are looked at, in mean intervals between two crawls of a page: eight per factor of 10.
+# Elapsed times for which values are computed, in mean intervals between two crawls of a page: eight per factor of 10.
 _ELAPSED: FloatArray = np.geomspace(1e-3, 1e4, 7 * 8 + 1)
 
 
 class Outlook:
-    """Add up, page by page, the crawls and the freshness that each threshold of the crawl value gives.
+    """Add up, page by page, the crawls and the freshness that result from each threshold of the crawl value.
 
     Parameters
     ----------
     seen_within : float, optional
-        Seconds within which a change has to be seen to count for `seen`.
+        A change counts for `seen` if it is seen within these seconds.
 
     Notes
     -----
     A page is crawled when its crawl value V(τ, n) reaches the threshold Λ, τ seconds and n ChangeSignals after its last
-    crawl. V never falls while a page waits, so it still waits at τ if and only if V(τ, N(τ)) < Λ. Signals come at
-    random, γ a second. So one cycle takes C = ∫ P(V(τ, N(τ)) < Λ) dτ seconds on average. The copy is fresh for
-    F = ∫ E[exp(-α τ - κ N(τ)); V(τ, N(τ)) < Λ] dτ of them; the expectation is also over the rates α that are still
-    possible. The page is crawled 1/C times a second, and F/C is its freshness. This is the renewal argument of Lemma 4
-    in the noisy-signals paper, without knowing the rates. Both integrals are sums over cells (τ, n), and
-    sorting the cells by value gives them for all thresholds at once.
+    crawl. V does not fall while a page waits, so the page still waits at τ if and only if V(τ, N(τ)) < Λ. Signals come
+    at random, γ a second. So a cycle from one crawl to the next takes C = ∫ P(V(τ, N(τ)) < Λ) dτ seconds on average.
+    The copy is fresh for F = ∫ E[exp(-α τ - κ N(τ)); V(τ, N(τ)) < Λ] dτ of these seconds. The expectation is also over
+    the rates α that are still possible. The page is crawled 1/C times a second, and its freshness is F/C. This is the
+    renewal argument of Lemma 4 in the noisy-signals paper, for unknown rates. Both integrals are sums over cells
+    (τ, n). If the cells are sorted by value, the sums for all thresholds are computed together.
 
-    A change at τ that nobody announces is seen within X if V(τ + X, N(τ)) ≥ Λ, and an announced one if V(τ + X, N(τ) +
-    1) ≥ Λ. Announcements in the X seconds after the change are left out, so in truth a few more are seen in time.
-    Changes come evenly in time. So C - ∫ P(V(τ + X, N(τ)) < Λ) dτ times their rate are seen in time in a cycle.
+    An unannounced change at τ is seen within X if V(τ + X, N(τ)) ≥ Λ. An announced change is seen within X if
+    V(τ + X, N(τ) + 1) ≥ Λ. Announcements in the X seconds after the change are left out, so in truth a few more changes
+    are seen in time. Changes are spread evenly over time. So the number of changes seen in time in a cycle is their
+    rate times C - ∫ P(V(τ + X, N(τ)) < Λ) dτ.
 
-    Pages without a copy count as if they had one: first copies have a share of the slots of their own. The posterior
-    stays as it is now, while a crawl that goes on learning does a little better. Announcements within `signal_delay` of
-    a crawl count here, although a crawl discards them. Hosts' limits are left out.
+    Pages without a copy count as if they had a copy, since first copies have a share of the slots of their own. The
+    posterior stays as it is now; a real crawl goes on learning and does a little better. Announcements within
+    `signal_delay` of a crawl count here, although they are discarded in a crawl. Hosts' limits are left out.
 
     Examples
     --------
@@ -91,7 +92,7 @@ class Outlook:
         self._seen = np.zeros(_LEVELS.size + 1)
 
     def add(self, planner: Planner, pages: IndexArray, each: float = 1.0) -> None:
-        """Add pages; each stands for `each` pages, where they are a sample."""
+        """Add pages; if they are a sample, each stands for `each` pages."""
         _, signal_weight = planner.announcements.signals(pages)
         edges = self._edges
         all_limits = planner.intervals.limits
@@ -123,46 +124,46 @@ class Outlook:
 
     @property
     def curve(self) -> tuple[FloatArray, FloatArray]:
-        """Bandwidths, increasing, and the freshness at each."""
+        """Bandwidths, increasing, and the freshness at each bandwidth."""
         return self._wanted[::-1], self._fresh[::-1] / self._importance
 
     @property
     def largest_bandwidth(self) -> float:
-        """The largest bandwidth that is of use, or the largest that is computed; crawls per second."""
+        """The largest bandwidth that is useful, or the largest for which values are computed; crawls per second."""
         return float(self._wanted[0])
 
     def freshness(self, bandwidth: float) -> float:
-        """Return the freshness that a bandwidth gives, 0 to 1; it stays the same above the largest useful bandwidth."""
+        """Return the freshness at a bandwidth, 0 to 1; it is constant above the largest useful bandwidth."""
         wanted, fresh = self.curve
         if bandwidth < wanted[0]:
-            # The longest crawl interval asks for more than there is, so the page that has waited longest goes first.
+            # The longest crawl interval needs more than this bandwidth, so the page that has waited longest goes first.
             return self.freshness_in_turn(bandwidth)
         return float(np.interp(bandwidth, wanted, fresh))
 
     def freshness_in_turn(self, bandwidth: float) -> float:
-        """Return the freshness if the same bandwidth crawled all pages in turn."""
+        """Return the freshness if all pages were crawled in turn at a bandwidth."""
         return float(np.interp(self._pages / bandwidth, self._edges, self._fresh_in_turn / self._importance))
 
     def bandwidth(self, freshness: float) -> float:
-        """Return the least bandwidth that gives a freshness, crawls per second; inf where none does."""
+        """Return the least bandwidth with at least a given freshness, crawls per second; inf: there is none."""
         in_turn = self._fresh_in_turn[::-1] / self._importance
         slowest = self._pages / max(np.interp(freshness, in_turn, self._edges[::-1]), float_info.min)
         return self._least(self.curve[1], freshness, slowest)
 
     def _least(self, reached: FloatArray, aim: float, in_turn: float) -> float:
-        """Return the least bandwidth on the curve that reaches an aim, or less where crawls in turn reach it."""
+        """Return the least bandwidth on the curve that reaches an aim, or less if crawls in turn reach the aim."""
         wanted, reached = self._wanted[::-1], np.maximum.accumulate(reached)
         if aim > reached[-1]:
             return float(np.inf)
         at = int(reached.searchsorted(aim))
         if at == 0:
-            # The bandwidth is below what the longest interval needs: see `freshness`.
+            # This bandwidth is below what the longest crawl interval needs: see `freshness`.
             return float(min(wanted[0], in_turn))
         share = (aim - reached[at - 1]) / (reached[at] - reached[at - 1])
         return float(wanted[at - 1] + share * (wanted[at] - wanted[at - 1]))
 
     def seen(self, bandwidth: float) -> float:
-        """Return the share of changes, by importance, that are seen within `seen_within` at a bandwidth."""
+        """Return the share of changes, weighted by importance, that are seen within `seen_within` at a bandwidth."""
         assert self._within is not None
         if bandwidth < self._wanted[-1]:
             return min(self._within * bandwidth / self._pages, 1.0)
@@ -175,16 +176,16 @@ class Outlook:
 
 
 class _Cells:
-    """What happens to pages after a crawl, cell by cell: by the time passed and the signals that came.
+    """What happens to pages after a crawl. Each cell is a range of elapsed time and a number of signals.
 
     Attributes
     ----------
     values : ndarray, shape (n,)
         Crawl value of each cell.
     time, fresh : ndarray, shape (n,)
-        Seconds that a page spends in the cell if it is not crawled before, and how many of them its copy is fresh.
+        Mean seconds that a page spends in the cell if it is not crawled before; in how many of these its copy is fresh.
     change_rates : ndarray, shape (2, n_pages)
-        Changes per second that are not announced, and those that are.
+        Unannounced changes per second, and announced changes per second.
     """
 
     def __init__(self, planner: Planner, pages: IndexArray, edges: FloatArray, within: float | None) -> None:
@@ -203,7 +204,7 @@ class _Cells:
                 then = planner.crawl_values.supposing(pages[rows], -later, counts + further, 0.0)
                 then[later < shortest[rows]] = 0.0
                 self._then.append(then)
-        # The mean of (1 - exp(-α τ))/α: how long a copy is fresh in the first τ seconds, if nothing is announced.
+        # The mean of (1 - exp(-α τ))/α: for how long a copy is fresh in the first τ seconds, if nothing is announced.
         halves = np.interp(np.arange(2 * edges.size - 1) / 2, np.arange(edges.size), edges)
         fresh_until = weights @ (-np.expm1(-np.outer(rates, halves)) / rates[:, np.newaxis])
         each, later = np.diff(fresh_until[:, ::2]), fresh_until[:, 2::2] - fresh_until[:, 1::2]
@@ -215,12 +216,12 @@ class _Cells:
         self.until = planner.intervals.longest(pages)
 
     def by_level(self, row: int) -> tuple[FloatArray, FloatArray]:
-        """Return the seconds of a cycle and its fresh ones, for a threshold at each level and for one never reached."""
+        """Return seconds and fresh seconds of a cycle, for thresholds at all levels and one out of reach."""
         time = self._below(row, self.values, self.time, self.time / 2)
         return time, self._below(row, self.values, self.fresh, self._fresh_later)
 
     def seen_by_level(self, row: int) -> FloatArray:
-        """Return how many changes of a cycle are seen in time, for a threshold at each level and one never reached."""
+        """Return how many changes of a cycle are seen in time, for thresholds at all levels and one out of reach."""
         assert self._within is not None
         time, seen = self._below(row, self.values, self.time, self.time / 2), np.zeros(_LEVELS.size + 1)
         for rate, values in zip(self.change_rates[:, row].tolist(), self._then, strict=True):
@@ -231,14 +232,17 @@ class _Cells:
     def _below(
         self, row: int, values: FloatArray, column: FloatArray, later: FloatArray, sooner: float = 0.0
     ) -> FloatArray:
-        """Return sums over a page's cells of values below each level, and over all; `later` is half of each cell."""
+        """Return sums over a page's cells with values below each level, and over all its cells.
+
+        `later` is what the second half of each cell adds to its sum.
+        """
         part = slice(self._starts[row], self._starts[row + 1])
         waits = self._edges[self._times[part]] < self.until[row] - sooner
         if not waits.any():
             return np.zeros(_LEVELS.size + 1)
         order = np.argsort(values[part][waits], kind="stable")
         until = np.cumsum(column[part][waits][order])
-        # A cell has the value of its middle. Between two cells, sums grow like powers of the value.
+        # The value of a cell is that at its middle. Between two cells, sums grow like powers of the value.
         logs = np.log(until - later[part][waits][order])
         at = np.log(np.maximum(values[part][waits][order], _LEVELS[0] ** 2))
         left = -np.inf if sooner else None
@@ -247,7 +251,7 @@ class _Cells:
 
 
 def _cells_of(signal_rate: FloatArray, edges: FloatArray) -> tuple[IndexArray, IndexArray, FloatArray, FloatArray]:
-    """Return the cells that matter, by row and then time: row, time, number of signals, and the number's chance."""
+    """Return the cells that matter, by row and then time: row, time, number of signals, and its probability."""
     expected = signal_rate[:, np.newaxis] * ((edges[:-1] + edges[1:]) / 2)
     counts, probability = counts_at_random(expected.ravel())
     matters = np.flatnonzero(probability.ravel() > 0.0)
@@ -255,16 +259,16 @@ def _cells_of(signal_rate: FloatArray, edges: FloatArray) -> tuple[IndexArray, I
     return cell // (edges.size - 1), cell % (edges.size - 1), counts.ravel()[matters], probability.ravel()[matters]
 
 
-# Up to this mean, signals are counted one by one. For a larger mean, five nodes stand for all numbers.
+# Up to this mean number, signals are counted one by one. For larger means, five nodes represent the distribution.
 _FEW = 9.0
-#: The largest number that is counted: five standard deviations above such a mean.
+#: The largest number that is counted: five standard deviations above that mean.
 MOST_COUNTED = round(_FEW + 5.0 * _FEW**0.5)
 
 
 def counts_at_random(mean: FloatArray, least_probability: float = 1e-5) -> tuple[FloatArray, FloatArray]:
-    """Return numbers and their probabilities, a row for each mean: Poisson, or five nodes of a normal distribution.
+    """Return numbers and their probabilities, one row per mean: Poisson, or five nodes of a normal distribution.
 
-    Numbers as improbable as `least_probability` are left out.
+    Numbers with a probability of `least_probability` or less are left out.
     """
     counts = np.tile(np.arange(MOST_COUNTED + 1.0), (mean.size, 1))
     few = np.minimum(mean, _FEW)[:, np.newaxis]
