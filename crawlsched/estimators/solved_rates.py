@@ -53,7 +53,7 @@ class MaximumLikelihood(Estimator):
     2.67
     """
 
-    _keeps_intervals: ClassVar[bool] = True  # those that ended in a change
+    _keeps_intervals: ClassVar[bool] = True  # the intervals that ended in a change
 
     def __init__(self, n_pages: int, min_change_rate: float = 0.0, max_change_rate: float | None = None) -> None:
         self.min_change_rate = float(min_change_rate)
@@ -181,7 +181,7 @@ def _up_to_date(columns: Columns, pages: IndexArray, solve: Callable[[IndexArray
 
 
 def _newton(rate: FloatArray, active: BoolArray, step: Callable[[FloatArray, BoolArray], FloatArray]) -> FloatArray:
-    """Return the rates after Newton's method on the active rows; `step` returns how far each of these moves."""
+    """Return the rates after Newton's method on the active rows; `step` returns how far each active row moves."""
     for _ in range(ROUNDS):
         steps = np.zeros(rate.size)
         steps[active] = step(rate, active)
