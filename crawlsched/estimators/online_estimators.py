@@ -23,7 +23,7 @@ __all__ = [
 
 
 class OutsideTheorem(UserWarning):
-    """Step sizes that are allowed and may work well, but for which convergence is not proved."""
+    """Step sizes that are allowed and may work well, although convergence with them is not proved."""
 
 
 def _step_size(visits: FloatArray, exponent: float) -> FloatArray:

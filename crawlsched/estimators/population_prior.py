@@ -65,9 +65,10 @@ def learn_prior(
     Notes
     -----
     Nonparametric empirical Bayes [1]_ by expectation-maximisation [2]_. With posterior weights w_ik proportional to π_k
-    L_ik, the new π_k is (Σ_i w_ik + s π0_k) / (n + s). It maximises the likelihood with s pages of π0 added. Each round
-    is two products of a matrix and a vector per slice of rows; memory beyond the argument is bounded. The bias grows
-    with the differences between the pages of a group: a fast page among slow ones needs visits of its own.
+    L_ik, the new π_k is (Σ_i w_ik + s π0_k) / (n + s). It maximises the likelihood with s pages of π0 added. In each
+    round, each slice of rows takes two products of a matrix and a vector. Memory beyond the argument is bounded. The
+    bias grows with the differences between the pages of a group. A fast page among slow pages is estimated well only
+    after several visits.
 
     References
     ----------

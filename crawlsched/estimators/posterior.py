@@ -122,7 +122,7 @@ class Renewal:
         self._sums: FloatArray = np.column_stack([nearby * self._shares[0], np.ones(rates.size)])
 
     def log_likelihood(self, before: FloatArray, prior: FloatArray) -> FloatArray:
-        """Return log-likelihoods of the rates after the step, up to a constant, from those before it."""
+        """Return log-likelihoods of the rates after the step, up to a constant, from log-likelihoods before it."""
         return self.renewed(np.exp(before), prior)
 
     def renewed(self, likelihood: FloatArray, prior: FloatArray) -> FloatArray:
@@ -165,8 +165,10 @@ class Posterior(Estimator):
     rates_id : str
         The name of the grid, for rows in a store.
 
-    Notes ----- A visit after τ seconds multiplies the likelihood of rate r by ``exp(-r τ)`` if the page was unchanged
-    and by ``1 - exp(-(r τ + e))`` if it had changed. Here e, the `evidence`, is the sum of κ n over the sources of
+    Notes
+    -----
+    A visit after τ seconds multiplies the likelihood of rate r by ``exp(-r τ)`` if the page was unchanged and by
+    ``1 - exp(-(r τ + e))`` if it had changed. Here e, the `evidence`, is the sum of κ n over the sources of
     announcements, which lower the log-probability of freshness by e. (By the noisy-signals paper [1]_, section 3, a
     page is fresh with probability exp(-α τ - κ n).) For an unchanged page exp(-e) is common to all rates and drops out.
 
@@ -180,17 +182,17 @@ class Posterior(Estimator):
 
     While visits are few, the prior draws the posterior mean towards its own mean; that is its purpose. For a page not
     yet visited the bias is the error of the prior's mean; after n visits it is at most O(1/n). A page that changes
-    faster than the last rate of the grid, or more slowly than the first, counts as one at that end. Once the posterior
+    faster than the last rate of the grid, or more slowly than the first, counts as having that rate. Once the posterior
     has shrunk onto two neighbours of the grid, the mean may be off by up to half a grid step (27 % of the rate with the
     default grid). That is the price of constant state.
 
-    In compact form each update is rounded down, after an offset was added that depends on the page and the number of
-    updates. The offsets are evenly spread, so rounding is right on average even for updates far below a step. The
-    caller counts the updates of such rows. Steps are coarser for less likely rates: 1/2048 nat at the likeliest rate,
-    and 1/20 nat at a rate one nat below it. Crawl values of single pages are then off by half a percent after 30
-    visits. They are off by one or two percent where a visit says little and `renewal` forgets it again. The uncertainty
-    of the rate itself puts them off by 10 to 45 %. A rate less likely than e^-32 times the likeliest is stored as
-    e^-32, so no evidence against a rate counts for more.
+    In compact form an offset is added to each update, which is then rounded down. The offset depends on the page and
+    the number of updates. The offsets are evenly spread, so rounding is right on average even for updates far below a
+    step. The caller counts the updates of such rows. Steps are coarser for less likely rates: 1/2048 nat at the
+    likeliest rate, and 1/20 nat at a rate one nat below it. Crawl values of single pages are then off by half a percent
+    after 30 visits. They are off by one or two percent where a visit says little and `renewal` forgets it again. The
+    uncertainty of the rate itself puts them off by 10 to 45 %. A rate less likely than e^-32 times the likeliest is
+    stored as if it were e^-32 times as likely, so no evidence against a rate counts for more.
 
     References
     ----------

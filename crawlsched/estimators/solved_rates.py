@@ -171,7 +171,7 @@ class MomentMatching(Estimator):
 
 
 def _up_to_date(columns: Columns, pages: IndexArray, solve: Callable[[IndexArray], FloatArray]) -> FloatArray:
-    """Return the estimates of pages, after solving anew for those with new visits."""
+    """Return the estimates of pages, after solving anew for pages with new visits."""
     stale = np.unique(pages[columns["stale"][pages]])
     for part in blocks(stale.size, width=32):  # a few dozen intervals each
         columns["estimate"][stale[part]] = solve(stale[part])

@@ -72,7 +72,7 @@ def ratio(above: FloatArray, below: FloatArray) -> FloatArray:
 
 
 class VisitCounts(Estimator):
-    """Counts of each page: its visits, those that found a change, and the seconds between visits."""
+    """Counts of each page: its visits, the visits that found a change, and the seconds between visits."""
 
     def _new_rows(self, n: int) -> Columns:
         return {"visits": np.zeros(n), "changes": np.zeros(n), "time": np.zeros(n)}
@@ -91,9 +91,9 @@ class BiasReduced(VisitCounts):
     Cho and Garcia-Molina [1]_, section 4.2 and appendix B. With visits every I seconds and r = change_rate · I the mean
     of the estimate is equation (1) of the paper. It is practically unbiased for r < 1 from three visits on. With 20
     visits it is less than 10 % too low for r < 3.5, and with 80 visits for r < 5. It never exceeds log(2n + 1) / I. It
-    is most precise with visits about 1.5 changes apart. It treats all intervals as the mean one, so it is biased low
-    where they differ (use `MaximumLikelihood`). It is 0 for a page without visits or without changes, so a scheduler
-    cannot use it alone.
+    is most precise with visits about 1.5 changes apart. It replaces all intervals with their mean, so it is biased low
+    where intervals differ (use `MaximumLikelihood`). It is 0 for a page without visits or without changes, so a
+    scheduler cannot use it alone.
 
     References
     ----------
@@ -126,7 +126,7 @@ class UniformPrior(VisitCounts):
     Cho and Garcia-Molina [1]_, appendix B. The probability θ that a visit finds a change has the posterior mean (X + 1)
     / (n + 2) under a uniform prior, and the rate is -log(1 - θ) per interval. The estimate is biased towards θ = 1/2,
     which is one change per 1.44 intervals. It is too high by about 1/n per interval for pages that rarely change. It is
-    too low for pages that often change (at most log(n + 2) per interval). It treats all intervals as the mean one. It
+    too low for pages that often change (at most log(n + 2) per interval). It replaces all intervals with their mean. It
     is positive from the first visit on, and 0 before the first visit.
 
     References

@@ -92,12 +92,12 @@ class Setting:
 
 
 class Arm(ABC):
-    """Decides which page is crawled. Time never goes back from one call to the next.
+    """Decides which page is crawled. From one call to the next, time never decreases.
 
     Attributes
     ----------
     crawled_at : ndarray, shape (n,)
-        When each page was crawled last; inf for a page that is not there, so that it never waits longest.
+        When each page was crawled last; inf for a page that is not there, so that such a page never waits longest.
     """
 
     def __init__(self, setting: Setting) -> None:
@@ -135,7 +135,7 @@ class Arm(ABC):
 
 
 class RoundRobinArm(Arm):
-    """Crawl the pages in order, again and again; a new page gets its place in the round."""
+    """Crawl the pages in order, again and again; a new page is crawled at its place in this order."""
 
     _next = 0
 

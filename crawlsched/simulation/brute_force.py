@@ -1,4 +1,4 @@
-"""The papers' policies by brute force: each slot goes to the page of the highest crawl value.
+"""The papers' policies by brute force: at each slot they crawl the page of the highest crawl value.
 
 Each page has one rate, known or estimated.
 """

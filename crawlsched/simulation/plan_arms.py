@@ -158,7 +158,7 @@ class LowDiscrepancy(Planned):
         self._set(rows)
 
     def follow(self, now: float) -> int:
-        """Return the page with the earliest deadline of those that may be crawled."""
+        """Return the page with the earliest deadline among the pages that may be crawled."""
         self._slot += 1
         row = int(np.where(self._release <= self._slot, self._deadline, np.inf).argmin())
         return row if self._release[row] <= self._slot else int(self._release.argmin())

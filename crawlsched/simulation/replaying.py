@@ -35,7 +35,7 @@ class Replayed:
     rows: IndexArray  # the page crawled at each slot, as its row in the history; shape (n_crawls,)
     times: FloatArray  # POSIX seconds; shape (n_crawls,)
     changed: npt.NDArray[np.bool_]  # whether the page had changed since its previous crawl; shape (n_crawls,)
-    # For the policy ``frontier``: the value of each page picked, divided by that of the best page; shape (n_crawls,)
+    # For the policy ``frontier``: the value of each page picked, divided by the highest value; shape (n_crawls,)
     worth: FloatArray | None = None
 
 

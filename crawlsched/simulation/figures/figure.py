@@ -37,7 +37,7 @@ class Row(NamedTuple):
     """One number of a figure."""
 
     quantity: str  # what was measured, such as ``accuracy``
-    labels: tuple[Label, ...]  # where it stands in the figure: a value for each of `Table.labels`
+    labels: tuple[Label, ...]  # its place in the figure: a value for each of `Table.labels`
     mean: float  # over the repetitions
     standard_error: float  # of the mean; nan with a single repetition
     repetitions: int
@@ -107,7 +107,7 @@ def summarize(measured: Mapping[tuple[Label, ...], Sequence[float]]) -> tuple[Ro
     return tuple(rows)
 
 
-#: ``progress(done, total)`` is called whenever some part of a figure has been simulated.
+#: ``progress(done, total)`` is called after each part of a figure has been simulated.
 Progress = Callable[[int, int], None]
 
 

@@ -401,7 +401,7 @@ def _weekly(n_days: int, fastest: float, least_changes: int = 3) -> Figure:
             ratio = np.asarray(bank.change_rate()) / projected
             off[name] = np.abs(ratio - 1.0)
             numbers[OFF, name, 0.0] = off[name].mean()
-            # Pages are counted by tenths of the ratio; the last tenth stands for all ratios from 2.5 on.
+            # Pages are counted by tenths of the ratio; the last tenth includes all ratios from 2.5 on.
             tenths = np.round(np.minimum(ratio, 2.5) * 10).astype(np.intp)
             for tenth, count in enumerate(np.bincount(tenths, minlength=26)):
                 numbers[_SHARE, name, tenth / 10] = count / len(changed)
@@ -483,8 +483,8 @@ def _detected(seen: IndexArray, frequency: FloatArray, start: int) -> float:
     day.
     """
     end = seen.shape[1] - 1
-    # A visit in the middle of a day finds the state at the end of the day before. The counts of those days show what is
-    # new.
+    # A visit in the middle of a day finds the state at the end of the day before. So the counts of two such days show
+    # whether the page changed between two visits.
     most = int(np.ceil(frequency.max(initial=0.0) * (end - start))) + 1
     total, before = 0, seen[:, start]
     for number in range(1, most + 1):

@@ -114,7 +114,7 @@ def error_rows(
             yield from summarize({(ESTIMATE, *place): values})
             n = values.size
             spread = float(np.std(values, ddof=1)) if n > 1 else nan
-            # The standard error is that of a normal distribution.
+            # This is the standard error for a normal distribution.
             yield Row(SPREAD, place, spread, spread / sqrt(2 * (n - 1)) if n > 1 else nan, n)
             (square,) = summarize({(ERROR, *place): (values - truth) ** 2})
             root = sqrt(square.mean)
