@@ -39,9 +39,9 @@ class GammaPosterior(Estimator):
     The estimate is biased towards the prior's mean, by O(1/n) after n visits, as in any posterior. For pages that
     change much faster than this mean the bias falls slowly, since `prior_time` counts as time without a change. Where
     visits are at most one change apart, matching moments is right within 1 %. Where visits are much farther apart, the
-    exact posterior has a tail that a Gamma distribution cannot follow. Where visits are five changes apart, the mean is
-    off by 5 to 15 % either way for hundreds of visits, depending on the prior; the mean of `Posterior` is not. The
-    estimate is positive for every history.
+    exact posterior has a tail that a Gamma distribution cannot follow. Where visits are five changes apart, the mean
+    stays 5 to 15 % too high or too low for hundreds of visits, depending on the prior. The mean of `Posterior` has no
+    such error. The estimate is positive for every history.
 
     Examples
     --------

@@ -55,7 +55,7 @@ def _check_momentum_steps(eta: float, beta: float, omega: float) -> tuple[float,
     """Return eta, beta and omega of (10), checked against Theorem 3 of Avrachenkov et al.
 
     Steps that cannot converge raise ValueError. If neither case of the theorem holds, an `OutsideTheorem` warning is
-    given. Both cases have 1/2 < beta <= 1; one has eta = 2 beta, and the other has beta + 1/2 < eta < 2 beta.
+    given. Both cases have 1/2 < beta <= 1. One case has eta = 2 beta, the other beta + 1/2 < eta < 2 beta.
     """
     eta, beta = check_positive(eta, "eta", "an exponent"), check_positive(beta, "beta", "an exponent")
     omega = check_positive(omega, "omega", "a factor")
@@ -127,8 +127,8 @@ class LawOfLargeNumbers(VisitCounts):
     Equation (1) of [1]_. By Theorem 1 the estimate converges almost surely if α_k/k goes to 0, with a mean error of
     O(max(k^-1/2, α_k/k)). In the long run, a constant or log k does not make the error greater, and k^0.75 does.
 
-    The theory assumes visits at random (exponential intervals at rate p). With α = 1 and p known, the mean is exactly 1
-    - μ^k of the truth, where μ = Δ/(Δ + p) is the chance that a visit finds a change. So the estimate is practically
+    The theory assumes visits at random (exponential intervals at rate p). Let μ = Δ/(Δ + p) be the chance that a visit
+    finds a change. With α = 1 and p known, the mean is exactly 1 - μ^k of the truth. So the estimate is practically
     unbiased once some visit has found no change. A greater α_k lowers the mean by about the factor 1 - (α_k - 1)(1 +
     Δ/p)/k. For visits at *regular* intervals I the estimate converges to (e^{ΔI} - 1)/I. This is 5 % too high at ΔI =
     0.1, and 72 % at ΔI = 1. The estimate is 0 for a page without visits or without changes, so a scheduler cannot use
@@ -310,10 +310,10 @@ class Momentum(_LinearInCrawlRate):
     Notes
     -----
     Equations (3) and (10) of [1]_. ζ_0 is 0, since it would need β_{-1} = 1/0 and an earlier z. By Theorem 3 the
-    estimate converges almost surely for 1/2 < beta <= 1 and eta = 2 beta (one time scale) or beta + 1/2 < eta < 2 beta
-    (two). Other choices with beta < eta <= 2 beta, which the paper's experiments use too, give an `OutsideTheorem`
-    warning. Choices that cannot converge raise `ValueError`. The paper conjectures the rate k^{-beta/2}, up to
-    logarithms.
+    estimate converges almost surely for 1/2 < beta <= 1 in two cases: eta = 2 beta (one time scale), and beta + 1/2 <
+    eta < 2 beta (two time scales). Other choices with beta < eta <= 2 beta, which the paper's experiments use too, give
+    an `OutsideTheorem` warning. Choices that cannot converge raise `ValueError`. The paper conjectures the rate
+    k^{-beta/2}, up to logarithms.
 
     z is linear in p and z_0, and the state is their coefficients, as in `StochasticApproximation`. Momentum may carry z
     below 0 for a while; the estimate is then 0. The bias is the same as in `StochasticApproximation`, but it ends

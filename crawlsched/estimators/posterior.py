@@ -88,9 +88,9 @@ class Renewal:
     Notes
     -----
     With the prior π and likelihoods L the weights of the rates before the step are π L. The share ε of these weights
-    moves to other rates. Nine tenths of this share move evenly to the W rates within a factor of ten, and one tenth
-    moves to all rates in proportion to the prior. No rate gets more than 2 ε times its prior. The state is the
-    likelihood without the prior. Up to a constant, with the odds o = ε / (1 - ε), the step is
+    moves to other rates. Nine tenths of this share move evenly to the W rates within a factor of ten. One tenth moves
+    to all rates, in proportion to the prior. No rate gets more than 2 ε times its prior. The state is the likelihood
+    without the prior. Up to a constant, with the odds o = ε / (1 - ε), the step is
 
         L_j ← L_j + min(o (0.9 Σ_near π_i L_i / (W π_j) + 0.1 Σ π_i L_i), 2 ε Σ π_i L_i).
 
@@ -151,8 +151,8 @@ class Posterior(Estimator):
         Possible change rates per second, increasing; `DEFAULT_RATES` by default (32 of them, from once in three years
         to once in 30 seconds). With ChangeSignals they are rates of *unsignalled* changes (α).
     prior : array_like, shape (K,), optional
-        Probability of each rate before the first visit; equal by default, which on a log-spaced grid says nothing about
-        the order of magnitude. It is used for probabilities and by `renewal`.
+        Probability of each rate before the first visit; equal by default. On a log-spaced grid, equal probabilities
+        favour no order of magnitude. The prior is used for probabilities and by `renewal`.
     dtype : {numpy.float64, numpy.uint8}
         How log-likelihoods are stored: exactly (8 K bytes a page), or compactly (K bytes a page). Compact
         log-likelihoods are off by about sqrt(n)/50 nats after n visits, see Notes.
@@ -181,18 +181,18 @@ class Posterior(Estimator):
     good as without `renewal`. docs/notes/learning.md has the figures.
 
     While visits are few, the prior draws the posterior mean towards its own mean; that is its purpose. For a page not
-    yet visited the bias is the error of the prior's mean; after n visits it is at most O(1/n). A page that changes
-    faster than the last rate of the grid, or more slowly than the first, counts as having that rate. Once the posterior
-    has shrunk onto two neighbours of the grid, the mean may be off by up to half a grid step (27 % of the rate with the
-    default grid). That is the price of constant state.
+    yet visited, the bias is the error of the prior's mean. After n visits the bias is at most O(1/n). A page that
+    changes faster than the last rate of the grid, or more slowly than the first, counts as having that rate. After many
+    visits only two neighbouring rates of the grid are still likely. The mean may then be off by up to half a grid step
+    (27 % of the rate with the default grid). This is the price of constant state.
 
     In compact form an offset is added to each update, which is then rounded down. The offset depends on the page and
     the number of updates. The offsets are evenly spread, so rounding is right on average even for updates far below a
     step. The caller counts the updates of such rows. Steps are coarser for less likely rates: 1/2048 nat at the
     likeliest rate, and 1/20 nat at a rate one nat below it. Crawl values of single pages are then off by half a percent
     after 30 visits. They are off by one or two percent where a visit says little and `renewal` forgets it again. The
-    uncertainty of the rate itself puts them off by 10 to 45 %. A rate less likely than e^-32 times the likeliest is
-    stored as if it were e^-32 times as likely, so no evidence against a rate counts for more.
+    uncertainty of the rate itself puts them off by 10 to 45 %. In compact form, evidence against a rate counts for at
+    most 32 nats.
 
     References
     ----------
@@ -257,8 +257,8 @@ class Posterior(Estimator):
         Parameters
         ----------
         evidence : array_like, optional
-            Nats that announcements since the visit before take off the log-probability of freshness, the sum of
-            κ n over their sources; 0 by default, ``inf`` where an announcement is proof.
+            The sum of κ n over the sources of announcements since the visit before, in nats. Announcements lower the
+            log-probability of freshness by it. 0 by default, ``inf`` where an announcement is proof.
         prior : array_like, shape (K,) or (n, K), optional
             The prior that `renewal` uses; the constructor's by default.
         n_updates : int, optional
@@ -315,8 +315,8 @@ class Posterior(Estimator):
         -----
         With a doubt q, an unchanged page has the likelihood q + (1 - q) e^{-(rτ + e)}. So it lowers the log-likelihood
         of a rate by at most -log q. If a page is known to have changed last s seconds ago, its likelihood is r e^{-rs}
-        instead of 1 - e^{-rτ}. The estimator of Cho and Garcia-Molina for pages with Last-Modified uses the same
-        likelihood (2003, section 5); here it is used for the whole grid.
+        instead of 1 - e^{-rτ}. The estimator of Cho and Garcia-Molina (2003, section 5) for pages with Last-Modified is
+        based on the same likelihood. Here each rate of the grid has this likelihood.
 
         Examples
         --------

@@ -165,8 +165,8 @@ class SignalQuality:
     def fit_naive(cls, elapsed: npt.ArrayLike, n_signals: npt.ArrayLike, changed: npt.ArrayLike) -> SignalFit:
         """Count precision and recall interval by interval, as if an interval had at most one change and announcement.
 
-        Precision is (intervals with announcement and change) / (intervals with announcement), recall is (intervals with
-        announcement and change) / (intervals with change); both are 0 if no interval has both.
+        Precision is (intervals with announcement and change) / (intervals with announcement). Recall is (intervals with
+        announcement and change) / (intervals with change). Precision and recall are 0 if no interval has both.
         ``interval`` is (0, 36).
 
         Notes

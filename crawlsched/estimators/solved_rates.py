@@ -20,9 +20,9 @@ class MaximumLikelihood(Estimator):
     Parameters
     ----------
     min_change_rate : float, default 0
-        Estimates below it are raised to it, also where no change was ever found.
+        The least estimate, also for a page on which no change was ever found.
     max_change_rate : float, optional
-        Estimates above it are lowered to it; no limit by default.
+        The greatest estimate; no limit by default.
 
     Notes
     -----

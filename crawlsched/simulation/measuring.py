@@ -43,12 +43,12 @@ def timeliness(history: History, window: Window, rows: npt.ArrayLike, times: npt
         Importance-weighted seconds; nan without any page. ``age`` is the mean age of the copies: the time since the
         first change that a copy does not have, 0 while it is fresh. ``delay``, ``delay_median``, ``delay_95`` and
         ``delay_longest`` are mean, median, 95 % quantile and maximum of the time from a change to the first crawl after
-        it. If no crawl saw a change, its delay is the time until the window or the page ended; the real delay is
-        longer.
+        it. If no crawl saw a change, its delay is the time until the window or the page ended. The real delay was at
+        least that long.
 
     Examples
     --------
-    A page changes at 2 and at 3, and is crawled at 4; for two of four seconds its copy had missed the first change:
+    A page changes at 2 and at 3, and is crawled at 4. For two of four seconds its copy lacked the first change:
 
     >>> history = History(
     ...     page=np.array([0]), birth=np.zeros(1), end=np.full(1, 4.0), importance=np.ones(1),

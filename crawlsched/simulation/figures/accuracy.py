@@ -183,7 +183,7 @@ def corrupted(history: History, share: float, noise: FloatArray) -> History:
 
 
 def _corruption(pages: LabelledPages, shares: tuple[float, ...] = (0.0, 0.1, 0.2), crawls: float = 0.05) -> Figure:
-    """Return the figure of the cost of corruption, by the share of noise in precision and recall; one share is 0.
+    """Return the figure of accuracies by the share of noise in precision and recall; one share is 0.
 
     `crawls` is the number of crawls per page and time step: 5000 for 100,000 pages (section 6.7).
     """
