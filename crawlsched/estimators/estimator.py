@@ -1,4 +1,4 @@
-"""The base of all change-rate estimators: each page is a row of numpy columns, and no Python object."""
+"""The base of all change-rate estimators: each page is a row of numpy arrays instead of a Python object."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -15,10 +15,10 @@ __all__ = ["Estimator", "Intervals", "sums"]
 
 
 class Intervals:
-    """Rows of numbers that grow, all in one pool, each row in one piece.
+    """Growing rows of numbers, stored in one array; each row is contiguous.
 
-    A full row moves to the end of the pool, where it gets twice the room. So appending takes constant time on average.
-    The pool has room for at most four times the numbers in it.
+    A full row is copied to the end of the array, where it gets twice the room. So appending takes constant time on
+    average. The array has room for at most four times the numbers in it.
     """
 
     def __init__(self, n_rows: int) -> None:
@@ -66,7 +66,7 @@ class Intervals:
 
 
 def sums(values: FloatArray, lengths: IndexArray) -> FloatArray:
-    """Return the sum of each row's values, 0 for an empty row; the rows beside it do not change the rounding."""
+    """Return the sum of each row's values, 0 for an empty row. Other rows do not change how a sum is rounded."""
     total = np.zeros(lengths.size)
     filled = np.flatnonzero(lengths)
     if filled.size:
@@ -82,11 +82,11 @@ class Estimator(ABC):
     """A bank of change-rate estimators, one row of state per page.
 
     A subclass defines what a new row holds (`_new_rows`), how an observation changes it (`_observe`), and how the
-    change rate is read from it (`_estimate`). All three take arrays of rows and must treat each row by itself: an array
-    at once gives the same numbers as its rows one by one.
+    change rate is read from it (`_estimate`). All three work on several rows together. They must treat each row by
+    itself, so that its numbers do not depend on the other rows.
     """
 
-    #: Whether each row keeps some of its intervals, for the methods that need them all.
+    #: Whether each row stores intervals between visits, for estimators that need more than sums.
     _keeps_intervals: ClassVar[bool] = False
 
     def __init__(self, n_pages: int) -> None:
@@ -125,7 +125,7 @@ class Estimator(ABC):
         changed : array_like of bool
             Whether the page differs from the copy of the visit before; one value, or one per page.
         n_signals : array_like, optional
-            ChangeSignals since the visit before. Ignored unless the class says otherwise.
+            Number of ChangeSignals since the visit before. Ignored unless the class says otherwise.
         time_since_modified : array_like, optional
             Seconds from the page's last modification to this visit, NaN where unknown. Ignored unless the class says
             otherwise.
@@ -142,14 +142,14 @@ class Estimator(ABC):
         return self._of(pages, self._estimate)
 
     def _of(self, pages: npt.ArrayLike | None, read: Callable[[IndexArray], Any]) -> Any:
-        """Return the estimates of some rows, all by default; those of a single row come without the axis of rows."""
+        """Return the estimates of some rows, all by default. For a single row the result has no axis of rows."""
         found = read(np.arange(self.n_pages) if pages is None else check_rows(pages, self.n_pages))
         if pages is None or np.ndim(pages):
             return found
         return found.item() if found.ndim == 1 else found[0]
 
     def resize(self, n_pages: int) -> None:
-        """Grow to `n_pages` rows; new rows are as before a first visit."""
+        """Grow to `n_pages` rows; new rows have the state before a first visit."""
         size = check_n_pages(n_pages)
         if size < self.n_pages:
             raise ValueError(f"n_pages must be at least the {self.n_pages} rows there are, got {size}; no row can go.")
@@ -164,10 +164,10 @@ class Estimator(ABC):
     def rows_to_bytes(self, pages: npt.ArrayLike) -> list[bytes]:
         """Return the rows of some pages as bytes for `rows_from_bytes`.
 
-        A row is its columns one after the other (little-endian), then the intervals that it keeps.
+        A row has the values of its columns (little-endian), followed by its stored intervals.
         """
         rows = check_rows(pages, self.n_pages)
-        self._estimate(rows)  # some estimators compute only when they are asked
+        self._estimate(rows)  # brings stored estimates up to date
         parts = [_bytes_of(column[rows]) for column in self._columns.values()]
         packed = [b"".join(row) for row in zip(*parts, strict=True)]
         if self._keeps_intervals:

@@ -14,7 +14,7 @@ from crawlsched.estimators.probabilities import check_prior, posterior_probabili
 
 __all__ = ["FrequencyClasses"]
 
-# A week, and a twelfth of a year.
+# The default classes change once a week, and once a month (a twelfth of a year).
 _INTERVALS = timedelta(days=7), timedelta(days=365.25 / 12)
 
 
@@ -34,10 +34,10 @@ class FrequencyClasses(Estimator):
 
     Notes
     -----
-    Cho and Garcia-Molina [1]_, section 2 (3) "categorization of frequency": each visit multiplies the probability of
-    each class by the likelihood of its finding, e^{-rτ} (unchanged) or 1 - e^{-rτ} (changed). The change rate is the
-    mean over the classes. It never leaves their range, so it is biased for a page outside that range. It is positive
-    for every history.
+    Cho and Garcia-Molina [1]_, section 2 (3), "categorization of frequency". Each visit multiplies the probability of
+    each class by the likelihood of what the visit found: e^{-rτ} (unchanged) or 1 - e^{-rτ} (changed). The change rate
+    is the mean of the classes' rates, weighted by these probabilities. It always lies between the slowest and the
+    fastest class, so it is biased for a page outside that range. It is positive for every history.
 
     References
     ----------
@@ -106,7 +106,7 @@ class FrequencyClasses(Estimator):
         return found
 
     def classify(self, pages: npt.ArrayLike | None = None) -> Any:
-        """Return the name of the most probable class (the first of equals).
+        """Return the name of the most probable class, or of the first if several are equally probable.
 
         Parameters
         ----------

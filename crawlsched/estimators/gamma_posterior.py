@@ -21,25 +21,27 @@ class GammaPosterior(Estimator):
     prior_shape : float, default 0.5
         Shape a of the distribution before the first visit; below 1, rates near 0 are the likeliest.
     prior_time : float, default half a week
-        Rate b of that distribution, in seconds: it counts like time for which the page was watched. The mean is a/b,
-        once a week by default.
+        Parameter b of that distribution, in seconds. It counts like time for which the page was watched. The mean
+        change rate is a/b, once a week by default.
 
     Notes
     -----
-    An unchanged visit after τ seconds gives b + τ, exactly. A changed one multiplies the density by 1 - e^{-λτ}, and
-    the Gamma distribution of the same mean and variance replaces the result. With q = b/(b + τ)::
+    A visit after τ seconds that finds no change adds τ to b, which is exact. A visit that finds a change multiplies the
+    density by 1 - e^{-λτ}. The Gamma distribution of the same mean and variance then replaces the result. With q = b/(b
+    + τ)::
 
         mean             m = (a/b) (1 - q^{a+1}) / (1 - q^a)
         variance/mean²   = 1/a - d (1 + 1/a),  d = q^a (1 - q)² / (1 - q^{a+1})²
 
-    so that a' = a / (1 - d (a + 1)) and b' = a'/m; with τ → 0 a change adds one to the shape, as for a page that is
+    so that a' = a / (1 - d (a + 1)) and b' = a'/m. With τ → 0 a change adds one to the shape, as for a page that is
     watched all the time.
 
-    The bias is towards the prior's mean, by O(1/n), as in any posterior. For pages much faster than the prior's mean it
-    falls slowly, since `prior_time` counts as that much time without a change. Matching moments is right within 1 %
-    where visits are at most one change apart. Where they are much farther apart, the exact posterior has a tail that a
-    Gamma cannot follow. Where visits are five changes apart, the mean is off by 5 to 15 % either way for hundreds of
-    visits, depending on the prior; the mean of `Posterior` is not. The estimate is positive for every history.
+    The estimate is biased towards the prior's mean, by O(1/n) after n visits, as in any posterior. For pages that
+    change much faster than this mean the bias falls slowly, since `prior_time` counts as time without a change. Where
+    visits are at most one change apart, matching moments is right within 1 %. Where visits are much farther apart, the
+    exact posterior has a tail that a Gamma distribution cannot follow. Where visits are five changes apart, the mean
+    stays 5 to 15 % too high or too low for hundreds of visits, depending on the prior. The mean of `Posterior` has no
+    such error. The estimate is positive for every history.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Learned rates: an estimator by its name, and the rate of a page that was never found changed.
+"""Rates from an estimator that is chosen by name, with a rate above 0 for pages that were never found changed.
 
 Replays and crawls share this code.
 """
@@ -22,7 +22,7 @@ from crawlsched.estimators.visit_counts import BiasReduced, LastModified, Naive,
 
 __all__ = ["POINT_ESTIMATORS", "LearnedRates"]
 
-#: The estimators that give a page one number, by name.
+#: The estimators that give each page one rate and no distribution, by name.
 POINT_ESTIMATORS: dict[str, Callable[..., Estimator]] = {
     "naive": Naive,
     "bias_reduced": BiasReduced,
@@ -40,7 +40,7 @@ _WATCHED = np.dtype("<f8")
 
 
 class LearnedRates:
-    """Rates as an estimator learns them.
+    """Change rates that an estimator learns; they are always above 0.
 
     Parameters
     ----------
@@ -48,15 +48,15 @@ class LearnedRates:
         A name in `POINT_ESTIMATORS`.
     even_rate : float
         Crawls per second and page if all pages get the same number, or another guess of how often pages change. It is
-        the only rate known beforehand and sets the scale.
+        the only rate known before the first visit.
     parameters : mapping of str to object
         Further arguments of the estimator.
 
     Notes
     -----
     Most estimators give 0 for a page that was never found changed. Such a page would never be visited again, and all
-    such pages would rank alike. So it counts as if half a change had been seen in the time it was watched plus one even
-    interval.
+    such pages would rank alike. So the rate of such a page is half a change in the time for which it was watched plus
+    an interval of 1 / `even_rate`.
 
     Examples
     --------
@@ -71,12 +71,12 @@ class LearnedRates:
             raise ValueError(f"name must be one of {', '.join(POINT_ESTIMATORS)}, got {name!r}.")
         given = dict(parameters or {})
         if name == "gamma_posterior":
-            # The mean of the prior is the even rate: one change between two crawls of a page.
+            # The prior's mean is the even rate: a page changes once between two crawls.
             shape = given.setdefault("prior_shape", GammaPosterior(0).prior_shape)
             given.setdefault("prior_time", shape / even_rate)
         try:
             self._bank = POINT_ESTIMATORS[name](n_pages, **given)
-            # The estimate for a page that was never visited.
+            # The packed state of a page that was never visited.
             (nothing,) = POINT_ESTIMATORS[name](1, **given).rows_to_bytes(np.array([0]))
             self._nothing = bytes(_WATCHED.itemsize) + nothing
             self.key = json.dumps({"name": name, **given}, sort_keys=True, allow_nan=False)
@@ -96,7 +96,7 @@ class LearnedRates:
         self._watched = grown(self._watched, n_pages)
 
     def change_rate(self, pages: IndexArray, even_rate: float | FloatArray = np.inf) -> FloatArray:
-        """Return changes per second, above 0; a finite `even_rate` replaces that of the constructor."""
+        """Return changes per second, above 0; a finite `even_rate` replaces the constructor's."""
         estimates: FloatArray = self._bank.change_rate(pages)
         even_interval = np.where(np.isfinite(even_rate), 1.0 / np.asarray(even_rate), self._even_interval)
         return np.where(estimates > 0.0, estimates, 0.5 / (self._watched[pages] + even_interval))
@@ -123,7 +123,7 @@ class LearnedRates:
         return [one.tobytes() + row for one, row in zip(watched, self._bank.rows_to_bytes(pages), strict=True)]
 
     def unpack(self, pages: IndexArray, rows: Sequence[bytes]) -> None:
-        """Read rows that `packed` returned; ValueError if a row is of another estimator."""
+        """Set pages to rows that `packed` returned; a row of the wrong length raises ValueError."""
         self._bank.rows_from_bytes(pages, [row[_WATCHED.itemsize :] for row in rows])
         watched = b"".join([row[: _WATCHED.itemsize] for row in rows])
         self._watched[pages] = np.frombuffer(watched, _WATCHED)

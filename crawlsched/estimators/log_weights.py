@@ -12,26 +12,27 @@ from crawlsched.columns.numerics import GOLDEN
 __all__ = ["decoded", "dither", "dither_one", "encoded", "from_steps", "relative_likelihoods", "to_steps"]
 
 
-# A store holds steps of 1/2048 nat (a factor of 1.0005) in 16 bits; the last one reaches down to e^-32.
+# A store has log-likelihoods in steps of 1/2048 nat (a factor of 1.0005), in 16 bits. The last step stands for e^-32.
 _STEPS_PER_NAT = 2048.0
 _LAST_STEP = float(np.iinfo(np.uint16).max)
 
 # In 8 bits, steps grow with the distance from the likeliest rate. A code k stands for k² 257/255 of the 16-bit steps,
-# so that 255 stands for the last of them. Near the likeliest rate, where weights are large, steps are as fine as in 16
-# bits. One nat below it they are 0.05 nat.
+# so that code 255 stands for the last 16-bit step. Near the likeliest rate, where weights are large, steps are as fine
+# as in 16 bits. One nat below it, a step is 0.05 nat.
 _LAST_CODE = float(np.iinfo(np.uint8).max)
 _STEPS_PER_SQUARE = _LAST_STEP / _LAST_CODE**2
 _SQUARES_PER_NAT = _STEPS_PER_NAT / _STEPS_PER_SQUARE
 _STEPS = (np.arange(256) ** 2 * 257 // 255).astype(np.uint16)
 _NEAREST_CODE = np.rint(np.sqrt(np.arange(65536) / _STEPS_PER_SQUARE)).astype(np.uint8)
 
-# What each code stands for.
+# The log-likelihood of each code, in nats.
 _NATS: FloatArray = np.arange(256.0) ** 2 * (_STEPS_PER_SQUARE * (-1.0 / _STEPS_PER_NAT))
-# The character of the type: numpy builds the type's name anew each time, which takes a microsecond.
+# Types are compared by this character, since numpy takes a microsecond to build a type's name.
 _CODE = np.dtype(np.uint8).char
 
-# Weyl sequence modulo 2^32 with the golden section. No sequence is more evenly spread, so the rounding errors of equal
-# steps cancel to within a few steps, however many there are. Pages start at different points of the sequence.
+# Rounding uses a Weyl sequence modulo 2^32 with the golden section. No sequence is more evenly spread, so the rounding
+# errors of equal steps cancel to within a few steps, for any number of steps. Pages start at different points of the
+# sequence.
 _MASK = int(np.iinfo(np.uint32).max)
 _UNIT = 1.0 / (_MASK + 1)
 _COUNT_STEP = int(GOLDEN / _UNIT)
@@ -43,9 +44,10 @@ def dither(pages: npt.NDArray[np.intp], n_updates: int) -> FloatArray:
 
     Notes
     -----
-    Adding this before rounding down makes the rounding right on average. Rounding to nearest would lose every update
-    smaller than half a step, however many come: a page seen unchanged each minute for a year would teach nothing. A
-    function of (page, count) instead of a random generator keeps a run reproducible whatever the order of pages.
+    Adding this number before rounding down makes the rounding right on average. Rounding to the nearest step would lose
+    every update smaller than half a step. A page that is found unchanged each minute for a year would then teach
+    nothing. A function of (page, count) instead of a random generator keeps a run reproducible whatever the order of
+    pages.
     """
     mixed = pages.astype(np.uint64) * np.uint64(_PAGE_STEP) + np.uint64(n_updates * _COUNT_STEP & _MASK)
     spread: FloatArray = (mixed & np.uint64(_MASK)).astype(np.float64) * _UNIT
@@ -58,13 +60,13 @@ def dither_one(page: int, n_updates: int) -> float:
 
 
 def encoded(relative: FloatArray, offset: Any) -> npt.NDArray[np.uint8]:
-    """Return compact rows of log-likelihoods relative to their row's maximum, rounded with the `offset` from `dither`.
+    """Return compact rows of log-likelihoods relative to their row's maximum, rounded with the offset from `dither`.
 
-    Whatever lies more than 32 nats below the maximum gets the last code, so no rate is ever excluded for good.
+    Rates more than 32 nats below the maximum get the last code, so no rate is ever excluded for good.
     """
     # Rounding has to be right on average in nats. With an offset o, a value s (in squares) gets a code of at least k
-    # where s - o (1 - o) >= (k - o)². This holds from the share 1 - o of the way between (k - 1)² and k² on. Conversion
-    # cuts off the fraction.
+    # where s - o (1 - o) >= (k - o)². This holds if s lies at least the share 1 - o of the way from (k - 1)² to k².
+    # Conversion to an integer cuts off the fraction.
     squares = relative * -_SQUARES_PER_NAT
     squares -= offset * (1.0 - offset)
     codes = np.sqrt(np.maximum(squares, 0.0, out=squares), out=squares)
@@ -79,24 +81,24 @@ def to_steps(codes: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint16]:
 
 
 def from_steps(steps: npt.NDArray[np.uint16]) -> npt.NDArray[np.uint8]:
-    """Return the compact rows nearest to steps of 1/2048 nat; those given to `to_steps` come back unchanged."""
+    """Return the compact rows nearest to steps of 1/2048 nat; rows that `to_steps` converted come back unchanged."""
     codes: npt.NDArray[np.uint8] = _NEAREST_CODE.take(steps)
     return codes
 
 
 def decoded(stored: npt.NDArray[Any]) -> FloatArray:
-    """Return log-likelihoods in nats from stored rows of either kind (a copy)."""
+    """Return a copy of stored rows, compact or exact, as log-likelihoods in nats."""
     return _NATS.take(stored) if stored.dtype.char == _CODE else np.array(stored, dtype=np.float64)
 
 
 @lru_cache(maxsize=64)
 def _likelihoods(learning_rate: float) -> FloatArray:
-    """Return the likelihood, to a power, of each code; a look-up is several times faster than an exponential."""
+    """Return the likelihood of each code to the power `learning_rate`; a look-up is much faster than an exponential."""
     return np.exp(_NATS * learning_rate)
 
 
 def relative_likelihoods(stored: npt.NDArray[Any], learning_rate: float = 1.0) -> FloatArray:
-    """Return exp(log-likelihood) relative to each row's maximum, to a power, from stored rows of either kind."""
+    """Return likelihoods relative to each row's maximum, to the power `learning_rate`, from rows of either kind."""
     if stored.dtype.char == _CODE:
         return _likelihoods(learning_rate).take(stored)
     exponentials: FloatArray = np.exp(stored * learning_rate)

@@ -17,7 +17,7 @@ class Observations(NamedTuple):
     pages: IndexArray  # row numbers, each at most once; shape (n,)
     elapsed: FloatArray  # seconds since the visit before, between a nanosecond and 10^15 seconds; shape (n,)
     changed: npt.NDArray[np.bool_]  # whether the page differs from the copy of the visit before; shape (n,)
-    n_signals: FloatArray  # ChangeSignals since the visit before; zeros where none were passed; shape (n,)
+    n_signals: FloatArray  # number of ChangeSignals since the visit before, 0 by default; shape (n,)
     # Seconds from the page's last modification to this visit; NaN where unknown; shape (n,)
     time_since_modified: FloatArray
 

@@ -23,7 +23,7 @@ __all__ = [
 
 
 class OutsideTheorem(UserWarning):
-    """Step sizes that are allowed and may work well, but for which convergence is not proved."""
+    """Step sizes that are allowed and may work well, although convergence with them is not proved."""
 
 
 def _step_size(visits: FloatArray, exponent: float) -> FloatArray:
@@ -35,8 +35,8 @@ def _step_size(visits: FloatArray, exponent: float) -> FloatArray:
 def _check_steps(eta: float) -> float:
     """Return the exponent of η_k = (k + 1)^-eta, checked against Theorem 2 of Avrachenkov et al.
 
-    Steps that do not shrink, or that stop the estimate on the way, raise ValueError. Steps for which only convergence
-    in the mean is proved give an `OutsideTheorem` warning.
+    Steps that do not shrink, or that have a finite sum, raise ValueError. Steps for which only convergence in the mean
+    is proved give an `OutsideTheorem` warning.
     """
     exponent = check_positive(eta, "eta", "an exponent")
     if exponent > 1:
@@ -54,8 +54,8 @@ def _check_steps(eta: float) -> float:
 def _check_momentum_steps(eta: float, beta: float, omega: float) -> tuple[float, float, float]:
     """Return eta, beta and omega of (10), checked against Theorem 3 of Avrachenkov et al.
 
-    Steps that cannot converge raise ValueError. An `OutsideTheorem` warning says that neither case of the theorem
-    holds: 1/2 < beta <= 1 with eta = 2 beta, or with beta + 1/2 < eta < 2 beta.
+    Steps that cannot converge raise ValueError. If neither case of the theorem holds, an `OutsideTheorem` warning is
+    given. Both cases have 1/2 < beta <= 1. One case has eta = 2 beta, the other beta + 1/2 < eta < 2 beta.
     """
     eta, beta = check_positive(eta, "eta", "an exponent"), check_positive(beta, "beta", "an exponent")
     omega = check_positive(omega, "omega", "a factor")
@@ -81,7 +81,7 @@ def _check_momentum_steps(eta: float, beta: float, omega: float) -> tuple[float,
 
 
 def _check_initial(initial_change_rate: float) -> float:
-    """Return where an online estimator starts, or raise `ValueError`."""
+    """Return the change rate at which an online estimator starts, or raise `ValueError`."""
     rate = float(initial_change_rate)
     if not 0 <= rate < np.inf:
         raise ValueError(
@@ -104,7 +104,7 @@ def _check_crawl_rate(crawl_rate: npt.ArrayLike | None, n: int) -> FloatArray:
 
 
 def crawl_rates(columns: Mapping[str, npt.NDArray[Any]], pages: IndexArray) -> FloatArray:
-    """Return crawl rates of pages: the known rate, or visits divided by time where it is NaN; 0 before a visit."""
+    """Return each page's known crawl rate; where it is NaN, visits divided by time, which is 0 before a visit."""
     known = columns["known_crawl_rate"][pages]
     learned = ratio(columns["visits"][pages], columns["time"][pages])
     return np.where(np.isnan(known), learned, known)
@@ -124,14 +124,15 @@ class LawOfLargeNumbers(VisitCounts):
 
     Notes
     -----
-    Equation (1) of [1]_. By Theorem 1 it converges almost surely if α_k/k goes to 0, with a mean error of O(max(k^-1/2,
-    α_k/k)). A constant or log k costs nothing in the long run; k^0.75 does.
+    Equation (1) of [1]_. By Theorem 1 the estimate converges almost surely if α_k/k goes to 0, with a mean error of
+    O(max(k^-1/2, α_k/k)). In the long run, a constant or log k does not make the error greater, and k^0.75 does.
 
-    The theory assumes visits at random (exponential intervals at rate p). With α = 1 and p known, the mean is exactly 1
-    - μ^k of the truth, where μ = Δ/(Δ + p) is the chance that a visit finds a change. So it is practically unbiased
-    once some visit found none. A greater α_k lowers it by about the factor 1 - (α_k - 1)(1 + Δ/p)/k. For visits at
-    *regular* intervals I it converges to (e^{ΔI} - 1)/I: 5 % high at ΔI = 0.1, 72 % high at ΔI = 1. It is 0 for a page
-    without visits or without changes, so a scheduler cannot use it alone.
+    The theory assumes visits at random (exponential intervals at rate p). Let μ = Δ/(Δ + p) be the chance that a visit
+    finds a change. With α = 1 and p known, the mean is exactly 1 - μ^k of the truth. So the estimate is practically
+    unbiased once some visit has found no change. A greater α_k lowers the mean by about the factor 1 - (α_k - 1)(1 +
+    Δ/p)/k. For visits at *regular* intervals I the estimate converges to (e^{ΔI} - 1)/I. This is 5 % too high at ΔI =
+    0.1, and 72 % at ΔI = 1. The estimate is 0 for a page without visits or without changes, so a scheduler cannot use
+    it alone.
 
     References
     ----------
@@ -198,9 +199,9 @@ def _exponent(alpha: str) -> float:
 
 
 class _LinearInCrawlRate(Estimator):
-    """An estimate that is linear in p and in its initial value; the state is their two coefficients.
+    """An estimate that is linear in the crawl rate p and in its initial value; the state is the two coefficients.
 
-    p enters when the estimate is read, so a crawl rate that is learned on the way applies to all visits.
+    p is used only when the estimate is read, so a learned crawl rate applies to all visits.
     """
 
     #: The columns of coefficients, with their values before the first visit.
@@ -242,22 +243,22 @@ class StochasticApproximation(_LinearInCrawlRate):
     crawl_rate : array_like, optional
         Crawls per second (p), one or one per page; learned from the intervals by default.
     eta : float, default 0.75
-        Exponent of the step sizes η_k = (k + 1)^-eta, above 0 and at most 1; up to 0.5 with a warning.
+        Exponent of the step sizes η_k = (k + 1)^-eta, above 0 and at most 1. Values up to 0.5 give a warning.
     initial_change_rate : float, default 0
         y_0, in changes per second.
 
     Notes
     -----
-    Equation (2) of [1]_. By Theorem 2 it converges almost surely if Σ η_k diverges and Σ η_k² converges. The mean error
-    is O(k^{-η/2}) for η in (0, 1).
+    Equation (2) of [1]_. By Theorem 2 the estimate converges almost surely if Σ η_k diverges and Σ η_k² converges. The
+    mean error is O(k^{-η/2}) for η in (0, 1).
 
-    y is linear in p and y_0. The state is their two coefficients. p enters when the estimate is read, so a crawl rate
-    that is learned on the way applies to all visits. Since η_0 = 1, the first visit erases y_0 unless it found a
+    y is linear in p and y_0, and the state is the two coefficients. p is used only when the estimate is read, so a
+    learned crawl rate applies to all visits. Since η_0 = 1, the first visit erases y_0 unless this visit found a
     change.
 
     The theory assumes visits at random (exponential intervals at rate p). The estimate is low at first where Δ is much
-    greater than p, since nearly every visit then adds only η_k p. For visits at *regular* intervals I it converges to
-    (e^{ΔI} - 1)/I. It may be 0, so a scheduler cannot use it alone.
+    greater than p, since nearly every visit then adds only η_k p. For visits at *regular* intervals I the estimate
+    converges to (e^{ΔI} - 1)/I. It may be 0, so a scheduler cannot use it alone.
 
     References
     ----------
@@ -309,14 +310,14 @@ class Momentum(_LinearInCrawlRate):
     Notes
     -----
     Equations (3) and (10) of [1]_. ζ_0 is 0, since it would need β_{-1} = 1/0 and an earlier z. By Theorem 3 the
-    estimate converges almost surely for 1/2 < beta <= 1 and eta = 2 beta (one time scale) or beta + 1/2 < eta < 2 beta
-    (two). Other choices with beta < eta <= 2 beta, which the paper's experiments use too, give an `OutsideTheorem`
-    warning. Choices that cannot converge raise `ValueError`. The paper conjectures the rate k^{-beta/2}, up to
-    logarithms.
+    estimate converges almost surely for 1/2 < beta <= 1 in two cases: eta = 2 beta (one time scale), and beta + 1/2 <
+    eta < 2 beta (two time scales). Other choices with beta < eta <= 2 beta, which the paper's experiments use too, give
+    an `OutsideTheorem` warning. Choices that cannot converge raise `ValueError`. The paper conjectures the rate
+    k^{-beta/2}, up to logarithms.
 
     z is linear in p and z_0, and the state is their coefficients, as in `StochasticApproximation`. Momentum may carry z
-    below 0 for a while, which counts as 0. The bias is that of `StochasticApproximation`, but ends sooner where Δ is
-    much greater than p. The estimate may be 0, so a scheduler cannot use it alone.
+    below 0 for a while; the estimate is then 0. The bias is the same as in `StochasticApproximation`, but it ends
+    sooner where Δ is much greater than p. The estimate may be 0, so a scheduler cannot use it alone.
 
     References
     ----------
@@ -352,7 +353,7 @@ class Momentum(_LinearInCrawlRate):
         columns, pages = self._columns, seen.pages
         visits = columns["visits"][pages]
         step = _step_size(visits, self.eta)
-        # Equation (10). Before the first visit the earlier z is set to z_0, so ζ_0 carries nothing.
+        # Equation (10). The earlier z is z_0 at first, so momentum has no effect on the first visit.
         before = _step_size(np.maximum(visits, 1.0) - 1.0, self.beta)
         carried = (_step_size(visits, self.beta) - self.omega * step) / before
         kept = np.where(seen.changed, 1.0, 1.0 - step)

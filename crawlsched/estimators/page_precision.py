@@ -8,21 +8,21 @@ from sys import float_info
 __all__ = ["EXTREME", "OF_THE_SOURCE", "REMEMBERED", "beta", "expected_evidence", "judged", "learned"]
 
 
-#: How many announcements are remembered. Older ones count ever less, so that the precision follows a page or a source
-#: whose announcements become better or worse.
+#: All announcements of a page, or of a pair of sources, together count as at most this number. Older announcements then
+#: count ever less, so that what is learned follows announcements that become better or worse.
 REMEMBERED = 200.0
-#: The precision of the source counts like this number of announcements beside the page's own.
+#: The precision of the source counts like this number of announcements, in addition to the page's own.
 OF_THE_SOURCE = 4.0
-#: A source's precision counts as at least this far from 0 and 1, since a page may differ from its source.
+#: The source's precision is taken to be at least this far from 0 and 1, since a page may differ from its source.
 EXTREME = 1e-6
-# No more announcements than these count: with more, rounding would lose the variance.
+# At most this number of announcements counts. With more, rounding would lose the variance.
 _MOST = 1.0 / EXTREME
 
 
 def expected_evidence(true: float, false: float, n_signals: float) -> float:
     """Return the evidence of n announcements, in nats: -log E[(1 - p)^n] for p ~ Beta(true, false).
 
-    n announcements are worth less than n times one: if the first was false, the next one is likely to be.
+    n announcements prove less than n times as much as one. If the first was false, the next is likely to be false, too.
 
     Examples
     --------
@@ -30,7 +30,7 @@ def expected_evidence(true: float, false: float, n_signals: float) -> float:
     [0.693, 1.099, 2.398]
     """
     both = true + false
-    # Beyond hundreds of millions of announcements the sum is nothing but rounding.
+    # Beyond hundreds of millions of announcements the sum is only rounding error.
     return max(lgamma(false) - lgamma(false + n_signals) - lgamma(both) + lgamma(both + n_signals), 0.0)
 
 
@@ -40,8 +40,8 @@ def judged(true: float, false: float, n_signals: float, known: float, fresh: flo
     Parameters
     ----------
     known, fresh : float
-        The visit's finding had the probability known + fresh (1 - p)^n. The two are (0, f) for an unchanged page and
-        (1, -f) for a changed one, where f is the probability that nothing else changed the page.
+        The visit's finding had the probability known + fresh (1 - p)^n. Let f be the probability that nothing else
+        changed the page. The two numbers are (0, f) for an unchanged page, and (1, -f) for a changed page.
 
     Notes
     -----
@@ -57,7 +57,8 @@ def judged(true: float, false: float, n_signals: float, known: float, fresh: flo
 
     Examples
     --------
-    A change without another explanation proves the announcement true; one that would have come anyway does not:
+    A change without another explanation proves the announcement true. A change that would have come anyway proves
+    nothing:
 
     >>> judged(1.0, 1.0, 1.0, known=1.0, fresh=-1.0)
     (2.0, 1.0)
@@ -75,7 +76,7 @@ def judged(true: float, false: float, n_signals: float, known: float, fresh: flo
     once = none * (false + n_signals) / (both + n_signals)
     twice = once * (false + n_signals + 1.0) / (both + n_signals + 1.0)
     chance = known + fresh * none
-    if chance < float_info.epsilon:  # only rounding is left of it
+    if chance < float_info.epsilon:  # only rounding error
         return true, false
     mean = (known * false / both + fresh * once) / chance
     square = (known * false * (false + 1.0) / (both * (both + 1.0)) + fresh * twice) / chance

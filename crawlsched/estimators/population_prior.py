@@ -15,10 +15,11 @@ from crawlsched.estimators.probabilities import check_prior
 __all__ = ["learn_prior"]
 
 
-# A matrix product takes this number of rows: few enough that OpenBLAS uses a single thread. Its other threads would
-# spin on after their work, on processors that the crawl needs.
+# A matrix product takes at most this number of rows, so that OpenBLAS uses a single thread. Further threads would stay
+# busy after their work, on processors that the crawl needs.
 _PRODUCT_SLICE = 256
-# Up to this number of slices the likelihoods stay in memory, since looking them up again takes longer than the rest.
+# Likelihoods of up to this number of slices stay in memory, since looking them up in each round takes longer than the
+# rest.
 _MOST_KEPT = 128
 
 
@@ -42,13 +43,14 @@ def learn_prior(
     groups : array_like of int, shape (n,), optional
         Group of each page, numbered from 0. Without it one distribution is learned for all.
     prior : array_like, shape (K,) or (n_groups, K), optional
-        The distribution to start from and to shrink towards. By default equal probabilities for the whole, and the
-        distribution of the whole for the groups. With a row per group, each group shrinks towards its own parent (a
-        path pattern towards its site).
+        The distribution to start from and to shrink towards. By default it has equal probabilities; with `groups` it is
+        the distribution of all pages. With a row per group, each group shrinks towards its own parent (a path pattern
+        towards its site).
     iterations : int, default 30
-        Rounds of expectation and maximisation. Few rounds smooth; many leave a few spikes.
+        Rounds of expectation and maximisation. After few rounds the distribution is smooth. After many rounds it has a
+        few spikes.
     strength : float, optional
-        How many pages the `prior` counts for; 1 for the whole and 10 for groups by default. Positive, so that no rate
+        How many pages the `prior` counts for; 1 by default, and 10 with `groups`. It must be positive, so that no rate
         is ever ruled out.
     n_groups : int, optional
         Number of groups, if some may have no page. Such a group gets the distribution that it would shrink towards.
@@ -63,9 +65,10 @@ def learn_prior(
     Notes
     -----
     Nonparametric empirical Bayes [1]_ by expectation-maximisation [2]_. With posterior weights w_ik proportional to π_k
-    L_ik, the new π_k is (Σ_i w_ik + s π0_k) / (n + s). It maximises the likelihood with s pages of π0 added. Each round
-    is two products of a matrix and a vector per slice of rows; memory beyond the argument is bounded. The bias grows
-    with the differences between the pages of a group: a fast page among slow ones needs visits of its own.
+    L_ik, the new π_k is (Σ_i w_ik + s π0_k) / (n + s). It maximises the likelihood with s pages of π0 added. In each
+    round, each slice of rows takes two products of a matrix and a vector. Memory beyond the argument is bounded. The
+    bias grows with the differences between the pages of a group. A fast page among slow pages is estimated well only
+    after several visits.
 
     References
     ----------

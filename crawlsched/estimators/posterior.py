@@ -31,10 +31,10 @@ __all__ = ["DEFAULT_RATES", "DEFAULT_RATES_ID", "Posterior", "Renewal", "grid_id
 
 #: 32 change rates (per second) in equal ratios of 1.62, from once in three years to once in 30 seconds.
 #:
-#: Neighbours have to be close enough to stand for every rate between them. One visit tells rates apart that differ by a
-#: factor of about e; ten visits, by a factor of about 1.6. A finer grid would hardly change crawl values. At the slow
-#: end a page practically never changes while a crawl lasts. At the fast end no crawler can follow. A page beyond either
-#: end counts as one at that end. 32 numbers of 2 bytes are one cache line.
+#: Neighbours have to be close enough to stand for every rate between them. One visit distinguishes rates that differ by
+#: a factor of about e. Ten visits distinguish rates that differ by a factor of about 1.6. A finer grid would give
+#: nearly the same crawl values. At the slow end a page practically never changes while a crawl lasts. At the fast end
+#: no crawler can follow. A page beyond either end counts as having the rate at that end.
 DEFAULT_RATES: FloatArray = np.geomspace(1 / (3 * 365 * DAY), 1 / 30, 32)
 DEFAULT_RATES.setflags(write=False)
 
@@ -82,15 +82,15 @@ class Renewal:
         hundred is noticed.
     most : float, default 2
         In one step a rate gains at most this multiple of `probability` times its prior. Without the limit, evidence
-        against rates that no page has would hardly count, and a prior learned from such likelihoods would give them
-        weight.
+        against rates that no page has would be forgotten at each step. A prior learned from such likelihoods would then
+        give these rates weight.
 
     Notes
     -----
-    With the prior π and likelihoods L the weights of the rates before the step are π L. The share ε of them goes to
-    other rates: nine tenths evenly to the W rates within a factor of ten, the rest to all in proportion to the prior.
-    No rate gets more than 2 ε times its prior. The state is the likelihood without the prior. Up to a constant, with
-    the odds o = ε / (1 - ε), the step is
+    With the prior π and likelihoods L the weights of the rates before the step are π L. The share ε of these weights
+    moves to other rates. Nine tenths of this share move evenly to the W rates within a factor of ten. One tenth moves
+    to all rates, in proportion to the prior. No rate gets more than 2 ε times its prior. The state is the likelihood
+    without the prior. Up to a constant, with the odds o = ε / (1 - ε), the step is
 
         L_j ← L_j + min(o (0.9 Σ_near π_i L_i / (W π_j) + 0.1 Σ π_i L_i), 2 ε Σ π_i L_i).
 
@@ -122,11 +122,11 @@ class Renewal:
         self._sums: FloatArray = np.column_stack([nearby * self._shares[0], np.ones(rates.size)])
 
     def log_likelihood(self, before: FloatArray, prior: FloatArray) -> FloatArray:
-        """Return log-likelihoods of the rates after the step, up to a constant, from those before it."""
+        """Return log-likelihoods of the rates after the step, up to a constant, from log-likelihoods before it."""
         return self.renewed(np.exp(before), prior)
 
     def renewed(self, likelihood: FloatArray, prior: FloatArray) -> FloatArray:
-        """Return what `log_likelihood` does, from likelihoods; the result overwrites the argument `likelihood`."""
+        """Return the same as `log_likelihood`, from likelihoods; the result overwrites the argument `likelihood`."""
         _, far, most = self._shares
         weights = likelihood * prior
         if weights.ndim == 1:  # the case of every visit: a plain number is faster
@@ -151,11 +151,11 @@ class Posterior(Estimator):
         Possible change rates per second, increasing; `DEFAULT_RATES` by default (32 of them, from once in three years
         to once in 30 seconds). With ChangeSignals they are rates of *unsignalled* changes (α).
     prior : array_like, shape (K,), optional
-        Probability of each rate before the first visit; equal by default, which on a log-spaced grid says nothing
-        about the order of magnitude. Only read when probabilities are asked for.
+        Probability of each rate before the first visit; equal by default. On a log-spaced grid, equal probabilities
+        favour no order of magnitude. The prior is used for probabilities and by `renewal`.
     dtype : {numpy.float64, numpy.uint8}
-        How log-likelihoods are kept: exactly (8 K bytes a page), or compactly (K bytes a page). Compact ones are off by
-        about sqrt(n)/50 nats after n visits, see Notes.
+        How log-likelihoods are stored: exactly (8 K bytes a page), or compactly (K bytes a page). Compact
+        log-likelihoods are off by about sqrt(n)/50 nats after n visits, see Notes.
     renewal : float, optional
         Probability in [0, 1) that the page's rate changes between two visits, usually by less than a factor of ten
         (`Renewal`); 0 by default.
@@ -168,31 +168,31 @@ class Posterior(Estimator):
     Notes
     -----
     A visit after τ seconds multiplies the likelihood of rate r by ``exp(-r τ)`` if the page was unchanged and by
-    ``1 - exp(-(r τ + e))`` if it had changed. Here e, the `evidence`, is what announcements take off the
-    log-probability of freshness, the sum of κ n over their sources. (By the noisy-signals paper [1]_, section 3, a page
-    is fresh with probability exp(-α τ - κ n).) For an unchanged page exp(-e) is common to all rates and drops out.
+    ``1 - exp(-(r τ + e))`` if it had changed. Here e, the `evidence`, is the sum of κ n over the sources of
+    announcements, which lower the log-probability of freshness by e. (By the noisy-signals paper [1]_, section 3, a
+    page is fresh with probability exp(-α τ - κ n).) For an unchanged page exp(-e) is common to all rates and drops out.
 
     The state is the log-likelihood relative to each row's maximum, *without* the prior, so that a newly learned prior
     applies to every page at once.
 
     With `renewal` ε the rate is a hidden Markov chain, and each visit begins with a step of its filter. This is the
     fixed share [3]_ with another distribution of new rates. Evidence against a rate is then never much more than
-    log(1/ε), and the estimate soon follows a page whose rate has changed. The estimate of a steady rate is hardly worse
-    for that. docs/notes/learning.md has the figures.
+    log(1/ε), and the estimate soon follows a page whose rate has changed. The estimate of a steady rate is nearly as
+    good as without `renewal`. docs/notes/learning.md has the figures.
 
     While visits are few, the prior draws the posterior mean towards its own mean; that is its purpose. For a page not
-    yet visited the bias is the error of the prior's mean; after n visits it is at most O(1/n). A page that changes
-    faster than the last rate of the grid, or more slowly than the first, counts as one at that end. Once the posterior
-    has shrunk onto two neighbours of the grid, the mean may be off by up to half a grid step (27 % of the rate with the
-    default grid). That is the price of constant state.
+    yet visited, the bias is the error of the prior's mean. After n visits the bias is at most O(1/n). A page that
+    changes faster than the last rate of the grid, or more slowly than the first, counts as having that rate. After many
+    visits only two neighbouring rates of the grid are still likely. The mean may then be off by up to half a grid step
+    (27 % of the rate with the default grid). This is the price of constant state.
 
-    In compact form each update is rounded down, after an offset was added that depends on the page and the number of
-    updates. The offsets are evenly spread, so rounding is right on average even for updates far below a step. The
-    caller counts the updates of such rows. Steps are coarser for less likely rates (1/2048 nat at the likeliest, 1/20
-    nat a nat below it). Crawl values of single pages are then off by half a percent after 30 visits. They are off by
-    one or two percent where a visit says little and `renewal` forgets it again. The uncertainty of the rate itself puts
-    them off by 10 to 45 %. A rate less likely than e^-32 times the likeliest is kept at e^-32, so no evidence against a
-    rate counts for more.
+    In compact form an offset is added to each update, which is then rounded down. The offset depends on the page and
+    the number of updates. The offsets are evenly spread, so rounding is right on average even for updates far below a
+    step. The caller counts the updates of such rows. Steps are coarser for less likely rates: 1/2048 nat at the
+    likeliest rate, and 1/20 nat at a rate one nat below it. Crawl values of single pages are then off by half a percent
+    after 30 visits. They are off by one or two percent where a visit says little and `renewal` forgets it again. The
+    uncertainty of the rate itself puts them off by 10 to 45 %. In compact form, evidence against a rate counts for at
+    most 32 nats.
 
     References
     ----------
@@ -257,10 +257,10 @@ class Posterior(Estimator):
         Parameters
         ----------
         evidence : array_like, optional
-            Nats that announcements since the visit before take off the log-probability of freshness, the sum of
-            κ n over their sources; 0 by default, ``inf`` where an announcement is proof.
+            The sum of κ n over the sources of announcements since the visit before, in nats. Announcements lower the
+            log-probability of freshness by it. 0 by default, ``inf`` where an announcement is proof.
         prior : array_like, shape (K,) or (n, K), optional
-            The prior that `renewal` uses; that of the constructor by default.
+            The prior that `renewal` uses; the constructor's by default.
         n_updates : int, optional
             How many updates these rows have had; needed for compact rows, since rounding depends on it.
         """
@@ -315,8 +315,8 @@ class Posterior(Estimator):
         -----
         With a doubt q, an unchanged page has the likelihood q + (1 - q) e^{-(rτ + e)}. So it lowers the log-likelihood
         of a rate by at most -log q. If a page is known to have changed last s seconds ago, its likelihood is r e^{-rs}
-        instead of 1 - e^{-rτ}. The estimator of Cho and Garcia-Molina for pages with Last-Modified uses the same
-        likelihood (2003, section 5); here it is used for the whole grid.
+        instead of 1 - e^{-rτ}. The estimator of Cho and Garcia-Molina (2003, section 5) for pages with Last-Modified is
+        based on the same likelihood. Here each rate of the grid has this likelihood.
 
         Examples
         --------
@@ -360,7 +360,7 @@ class Posterior(Estimator):
             relative += np.log(doubt + (1.0 - doubt) * np.exp(-(expected + evidence)))
         else:
             relative -= expected
-        relative -= relative.item(relative.argmax())  # for some dozens of numbers in a quarter of the time of `max`
+        relative -= relative.item(relative.argmax())  # four times as fast as `max` for some dozens of numbers
         stored[page] = relative if self.dtype == "float64" else encoded(relative, dither_one(page, n_updates))
 
     def weights(
@@ -371,7 +371,7 @@ class Posterior(Estimator):
         Parameters
         ----------
         prior : array_like, shape (K,) or (n, K), optional
-            Probability of each rate before the first visit, for all pages or for each; that of the constructor by
+            Probability of each rate before the first visit, for all pages or for each; the constructor's prior by
             default. It need not add up to 1.
         learning_rate : float, default 1
             Power of the likelihood; below 1, each visit teaches less (a generalized posterior).
@@ -401,7 +401,7 @@ class Posterior(Estimator):
     ) -> FloatArray:
         """Return the probability of each rate for some pages: `weights` without checks.
 
-        `groups` is the row of `priors` for each page.
+        `groups` has the row of `priors` that applies to each page.
         """
         stored = self._columns["log_likelihood"]
         before = priors[0] if priors.shape[0] == 1 else priors[groups]
@@ -410,7 +410,7 @@ class Posterior(Estimator):
     def _estimate(self, pages: IndexArray) -> FloatArray:
         mean = np.empty(pages.size)
         for part in blocks(pages.size, self.rates.size):
-            # Not a matrix product: its rounding depends on how many rows there are.
+            # A matrix product would round differently for other numbers of rows.
             weights = posterior_probabilities(self._columns["log_likelihood"][pages[part]], self.prior)
             mean[part] = (weights * self.rates).sum(axis=1)
         return mean
@@ -437,7 +437,7 @@ class Posterior(Estimator):
         self._columns["log_likelihood"][rows] = from_steps(given)
 
     def codes(self, n_pages: int) -> npt.NDArray[Any]:
-        """Return the compact rows of the first `n_pages` pages as they are kept, shape (n, K); a view."""
+        """Return the compact rows of the first `n_pages` pages as they are stored in memory, shape (n, K); a view."""
         self._only_compact("codes")
         return self._columns["log_likelihood"][:n_pages]
 

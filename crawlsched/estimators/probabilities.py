@@ -29,8 +29,8 @@ def check_prior(prior: npt.ArrayLike, n_rates: int, n_pages: int | None = None) 
 def rate_quantile(weights: FloatArray, rates: FloatArray, q: float) -> FloatArray:
     """Return the rate that is exceeded with probability 1 - q, for each row of weights over a grid.
 
-    Each rate of the grid stands for the rates around it, halfway (in ratio) to its neighbours, evenly on a logarithmic
-    scale.
+    The weight of each rate of the grid is spread evenly on a logarithmic scale, up to halfway to the neighbouring
+    rates.
     """
     cumulative = np.cumsum(weights, axis=1)
     cumulative /= cumulative[:, -1:]
@@ -49,11 +49,11 @@ def posterior_probabilities(stored: npt.NDArray[Any], prior: FloatArray, learnin
     """Return prior times likelihood to the power `learning_rate`, row by row, divided by its sum."""
     joint = relative_likelihoods(stored, learning_rate)
     joint *= prior
-    # The sum is taken in order; `sum` adds in pairs.
+    # `cumsum` adds numbers in order. `sum` would add them in pairs, and round differently.
     total = joint.cumsum(axis=1)[:, -1:]
     lost = np.flatnonzero(total[:, 0] < TINY)
     if lost.size:
-        # The prior rules out what the visits point at: compare the remaining rates in logarithms.
+        # The prior excludes the rates that the visits point at, so the other rates are compared by their logarithms.
         with np.errstate(divide="ignore"):
             logs = decoded(stored[lost]) * learning_rate + np.log(np.broadcast_to(prior, joint.shape)[lost])
         joint[lost] = np.exp(logs - logs.max(axis=1, keepdims=True))
@@ -65,7 +65,7 @@ def posterior_probabilities(stored: npt.NDArray[Any], prior: FloatArray, learnin
 def visit_log_likelihood(
     rates: FloatArray, elapsed: FloatArray, changed: npt.NDArray[np.bool_], evidence: FloatArray
 ) -> FloatArray:
-    """Return the log-likelihood of each rate for each visit, up to what is common to all rates; shape (n, K).
+    """Return the log-likelihood of each rate for each visit, up to a constant common to all rates; shape (n, K).
 
     It is log(1 - exp(-(r τ + e))) for a changed page, and -r τ for an unchanged one, since exp(-e) is common to all
     rates.

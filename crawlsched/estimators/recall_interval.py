@@ -12,9 +12,9 @@ from crawlsched.estimators.signal_quality import SignalQuality
 
 __all__ = ["recall_interval"]
 
-# True announcements per second of a page, as multiples of the mean of all announcements.
+# The grid of λ, a page's true announcements per second, in multiples of the mean rate of all announcements.
 _RATES: FloatArray = np.geomspace(1e-3, 50.0, 32)
-# Unannounced changes for each announced one.
+# The grid of φ, the unannounced changes for each announced change.
 _ODDS: FloatArray = np.geomspace(1e-4, 1e3, 128)
 
 
@@ -33,14 +33,14 @@ def recall_interval(
 
     Notes
     -----
-    The model: all pages of a source have the same recall, but their change rates differ. A page with true announcements
-    at the rate λ then has unannounced changes at the rate φ λ, and recall is 1 / (1 + φ). Only visits that no
-    announcement preceded are evidence of φ, since unannounced changes do not depend on announcements. A crawl that
-    follows announcements makes few such visits to pages that change often, so each page's λ has to be estimated. Its
-    distribution follows from the number of the page's announcements, which is Poisson. The prior is the distribution
-    over the source's pages (expectation-maximisation over a grid). False announcements come at one rate, which follows
-    from the precision [1]_. The interval comes from the likelihood of φ. The errors of the number and the precision of
-    announcements widen it.
+    In the model, all pages of a source have the same recall, but their change rates differ. A page with true
+    announcements at the rate λ then has unannounced changes at the rate φ λ, and recall is 1 / (1 + φ). Only visits
+    that no announcement preceded are evidence of φ, since unannounced changes do not depend on announcements. A crawl
+    that follows announcements makes few such visits to pages that change often, so each page's λ has to be estimated.
+    The distribution of λ follows from the number of the page's announcements, which has a Poisson distribution. Its
+    prior is the distribution over the source's pages (expectation-maximisation over a grid). False announcements come
+    at one rate, which follows from the precision [1]_. The interval comes from the likelihood of φ. It is wider by the
+    errors of two other estimates: the rate and the precision of announcements.
 
     References
     ----------
@@ -103,7 +103,7 @@ def _distributions(
 def _log_likelihood(
     rates: FloatArray, weights: FloatArray, page: npt.NDArray[np.intp], changed_after: FloatArray, quiet: FloatArray
 ) -> float:
-    """Return the log-likelihood of the findings of silent visits, with unannounced changes at weighted rates."""
+    """Return the log-likelihood of what visits without announcements found, by rates of unannounced changes."""
     found = -np.outer(quiet, rates)
     np.add.at(found, page, np.log(-np.expm1(-np.outer(changed_after, rates))))
     greatest = found.max(axis=1)
@@ -112,9 +112,10 @@ def _log_likelihood(
 
 
 def _edge(missing: FloatArray, odds: FloatArray, error: float, end: float) -> float:
-    """Return the odds at which the likelihood falls too low, going from the best to `end`; `end` if it never does.
+    """Return the first odds, from the best towards `end`, at which the likelihood is too low; `end` if it never is.
 
-    The error of the rate of true announcements, on the scale of log(odds), is added to the distance.
+    The distance from the best odds is increased by the error of the rate of true announcements; both are on the scale
+    of log(odds).
     """
     out = int((missing > 0).argmax())
     if out == 0:

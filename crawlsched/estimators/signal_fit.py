@@ -13,7 +13,8 @@ from crawlsched.columns.numerics import CONVERGED, LARGEST_LOG, ROUNDS
 
 __all__ = ["DROP_95", "NORMAL_95", "Evidence", "SignalFit", "fit_evidence", "regularized"]
 
-#: exp(-36) is the rounding error of 1, so a heavier announcement is the same as a certain one.
+#: The greatest weight of an announcement. exp(-36) is the rounding error of 1, so a greater weight would be the same as
+#: certainty.
 MAX_SIGNAL_WEIGHT = 36.0
 
 #: The 97.5 % quantile of the normal distribution, and half the 95 % quantile of chi-squared with one degree of freedom.
@@ -25,12 +26,12 @@ _LEAST_ODDS = float(np.sqrt(float_info.min)) / float_info.epsilon
 
 
 class Evidence(NamedTuple):
-    """Visits as the likelihood needs them."""
+    """Visits, summarized for the likelihood."""
 
     x: FloatArray  # elapsed time of visits that found a change; shape (m,)
     n: FloatArray  # announcements in that time; shape (m,)
     weight: FloatArray  # how many such visits each row stands for; shape (m,)
-    unchanged_x: float  # sums over visits that found no change
+    unchanged_x: float  # elapsed time, summed over visits that found no change
     unchanged_n: float
 
     def with_prior(self, true_signals: float, false_signals: float) -> "Evidence":
@@ -63,11 +64,11 @@ class Evidence(NamedTuple):
 
 
 def regularized(evidence: Evidence) -> Evidence:
-    """Return evidence whose likelihood is greatest at a finite place.
+    """Return evidence whose likelihood has its maximum at finite parameters.
 
-    The scale would be infinite if every visit found a change, and the signal weight if every visit after an
-    announcement did. In these cases half an average unchanged visit is added. Cho and Garcia-Molina (2003, section 4.2)
-    do so for the same reason.
+    The scale would be infinite if every visit found a change. The signal weight would be infinite if every visit after
+    an announcement found a change. In these cases, half of an average visit is added as unchanged. Cho and
+    Garcia-Molina (2003, section 4.2) do so for the same reason.
     """
     x, n, weight = evidence.x, evidence.n, evidence.weight
     if evidence.unchanged_x == 0 and (x > 0).any():
@@ -80,9 +81,9 @@ def regularized(evidence: Evidence) -> Evidence:
 def _maximize(evidence: Evidence) -> tuple[float, float]:
     """Return the scale and the signal weight of greatest likelihood.
 
-    The likelihood is concave, so there are three cases: the greatest value lies on the edge of weight 0, on the edge of
-    scale 0, or inside. Where they tie (an announcement before every visit), the first counts: announcements that do not
-    help get no weight.
+    The likelihood is concave. Its maximum lies at weight 0, at scale 0, or where both are positive. If several
+    of these are equally likely, as with one announcement before every visit, weight 0 is returned. Announcements that
+    explain nothing get no weight.
     """
     unit = float(evidence.weight @ evidence.x) + evidence.unchanged_x or 1.0
     evidence = evidence._replace(x=evidence.x / unit, unchanged_x=evidence.unchanged_x / unit)
@@ -95,7 +96,7 @@ def _maximize(evidence: Evidence) -> tuple[float, float]:
     signal_weight = min(_maximize_scale(other, 0.0), MAX_SIGNAL_WEIGHT)
     if evidence.slopes(0.0, signal_weight)[0] <= 0:
         return 0.0, signal_weight
-    # Inside, the weight is less than if announcements had to explain everything.
+    # Where both are positive, the weight is less than if announcements had to explain everything.
     scale, signal_weight = _climb(evidence, _maximize_scale(evidence, signal_weight / 2), signal_weight / 2)
     return scale / unit, signal_weight
 
@@ -112,16 +113,16 @@ def _maximize_scale(evidence: Evidence, signal_weight: float, start: float = 0.0
     given = signal_weight * n
     if evidence.unchanged_x == 0:
         return float("inf")
-    # Since 1/(e^y - 1) >= 1/y - 1/2, this scale lies below the solution where nothing is announced; elsewhere it is a
-    # guess.
+    # Since 1/(e^y - 1) >= 1/y - 1/2, this scale lies below the solution if nothing is announced. With announcements it
+    # is a guess.
     scale = start or float(weight.sum()) / (evidence.unchanged_x + 0.5 * float(weight @ x))
     if (
         signal_weight > 0
         and float(weight @ (x / np.expm1(np.clip(given, _LEAST_ODDS, LARGEST_LOG)))) <= evidence.unchanged_x
     ):
-        return 0.0  # downhill from the start: announcements explain all changes
+        return 0.0  # the likelihood falls from 0 on: announcements explain all changes
     # The logarithm of the slope of changed visits is convex and falls. So Newton's method on it never overshoots from
-    # the left, and from the right only once.
+    # below the solution, and only once from above.
     target = np.log(evidence.unchanged_x)
     for _ in range(ROUNDS):
         first = 1.0 / np.expm1(np.clip(scale * x + given, _LEAST_ODDS, LARGEST_LOG))
@@ -159,7 +160,7 @@ def _weight_interval(evidence: Evidence, signal_weight: float, drop: float) -> t
 
 
 def _crossing(function: Callable[[float], float], inside: float, outside: float) -> float:
-    """Return where a function that is negative inside and positive outside is 0 (false position, Illinois rule)."""
+    """Return the zero of a function that is negative inside and positive outside (false position, Illinois rule)."""
     below, above = function(inside), function(outside)
     middle, side = inside, 0
     for _ in range(ROUNDS):
@@ -167,7 +168,7 @@ def _crossing(function: Callable[[float], float], inside: float, outside: float)
         value = function(middle)
         if abs(value) < 1e-4 or abs(outside - inside) < 1e-6 * outside:
             break
-        # If the same end stays twice in a row, the value there is halved, so that both ends move.
+        # If the same end was not replaced twice in a row, its value is halved, so that both ends move.
         if value < 0:
             inside, below, above, side = middle, value, above / 2 if side < 0 else above, -1
         else:
@@ -176,7 +177,7 @@ def _crossing(function: Callable[[float], float], inside: float, outside: float)
 
 
 def _climb(evidence: Evidence, scale: float, signal_weight: float) -> tuple[float, float]:
-    """Maximize over scale and weight by Newton's method, from a point inside; x is in units of its sum."""
+    """Maximize over scale and weight by Newton's method, from a point where both are positive."""
     value = evidence.log_likelihood(scale, signal_weight)
     for _ in range(ROUNDS):
         step = _step(evidence.slopes(scale, signal_weight), scale, signal_weight)
@@ -190,7 +191,7 @@ def _climb(evidence: Evidence, scale: float, signal_weight: float) -> tuple[floa
             length /= 2
         moved = max(abs(next_scale - scale) / scale, abs(next_weight - signal_weight) / signal_weight)
         if next_value < value:
-            break  # the rest is rounding
+            break  # only rounding errors remain
         scale, signal_weight, value = next_scale, next_weight, next_value
         if moved < 1e-10:
             break
@@ -200,7 +201,7 @@ def _climb(evidence: Evidence, scale: float, signal_weight: float) -> tuple[floa
 def _step(slopes: tuple[float, float, float, float, float], scale: float, signal_weight: float) -> tuple[float, float]:
     """Return Newton's step, limited so that no parameter falls below a tenth of its value.
 
-    Where the step would go beyond that, one parameter goes as far as it may, and the other to its best value there.
+    If the step would go further, one parameter stops at this limit, and the other takes its best value there.
     """
     by_scale, by_weight, a, b, c = slopes
     # Add a little curvature where there is none, such as along the ridge where announcements are proportional to time.
@@ -257,8 +258,8 @@ class SignalFit:
     def false_signal_rate_interval(self, n_signals: float) -> tuple[float, float]:
         """Return the 95 % interval of the false signal rate, fitted from `n_signals` announcements, per second.
 
-        On the logarithmic scale, the error of ν = γ exp(-κ) combines those of κ and of γ. γ comes from a count, with
-        the relative variance 1 / count. It does not depend on what the visits found.
+        On the logarithmic scale, the error of ν = γ exp(-κ) combines the errors of κ and γ. γ comes from a count, so
+        its relative variance is 1 / count, whatever the visits found.
 
         >>> fit = SignalFit(0.01, 0.7, 0.1, (0.5, 1.0))
         >>> [round(rate, 3) for rate in (fit.false_signal_rate, *fit.false_signal_rate_interval(400.0))]
@@ -274,7 +275,7 @@ class SignalFit:
 def fit_evidence(
     evidence: Evidence, time: float, signals: float, prior: tuple[float, float] | None, interval: bool
 ) -> SignalFit:
-    """Return the fit of greatest likelihood to visits of `time` seconds with `signals` announcements.
+    """Return the fit of greatest likelihood to visits that cover `time` seconds, with `signals` announcements.
 
     `prior` has the numbers of announcements assumed to have been seen beforehand, (true, false).
     """
@@ -289,6 +290,6 @@ def fit_evidence(
     if interval and (signals > 0 or prior is not None):
         limits = _weight_interval(bounded, weight, DROP_95)
         if bounded.unchanged_n != evidence.unchanged_n:
-            # Half a visit was added to make the estimate finite: nothing bounds the weight from above.
+            # Half a visit was added to make the estimate finite, so nothing bounds the weight from above.
             limits = (limits[0], MAX_SIGNAL_WEIGHT)
     return SignalFit(rate, weight, signals / time, limits) if time else SignalFit(0.0, weight, 0.0, limits)

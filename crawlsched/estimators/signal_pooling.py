@@ -1,8 +1,8 @@
 """Partial pooling of the precision of announcements, over sources and over the sites of a source.
 
 The fit of a source starts from ten announcements with the precision of all sources. The fit of a site starts from ten
-with the precision of its source. The larger group's precision is the mean of its members', weighted by the number of
-their announcements that a visit followed.
+announcements with the precision of its source. The precision of a larger group is the mean of its members' precisions,
+weighted by their numbers of visits after an announcement.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["FIRST_PRECISION", "MOST_GROUPS", "pooled_sites", "pooled_sources"]
 
 Visits = Mapping[str, npt.NDArray[Any]]
 
-#: Precision of announcements before anything is known: as likely true as not.
+#: Precision of announcements before anything is known.
 FIRST_PRECISION = 0.5
 # The larger group's precision counts as this number of announcements in the fit of a member (a source among all
 # sources, a site of a source). A site with at least this number of visits after an announcement has a quality of its
@@ -38,7 +38,7 @@ def pooled_sources(visits: Visits, weights: FloatArray, intervals: FloatArray) -
     first = FIRST_PRECISION, 1 - FIRST_PRECISION
     heard = np.bincount(sources, visits["n_signals"] > 0, weights.size)[seen]
     alone = np.array([quality.fit_group(source, first, interval=False).precision for source in seen.tolist()])
-    # One announcement that is as likely true as not is added, so that the mean is never 0 or 1.
+    # One announcement with the precision 1/2 is added, so that the mean is never 0 or 1.
     precision = (FIRST_PRECISION + float(alone @ heard)) / (1.0 + float(heard.sum()))
     weights[-1], intervals[-1] = -np.log1p(-precision), quality.fit_group(seen, first).precision_interval
     true = precision * _ANNOUNCEMENTS_OF_THE_WHOLE
@@ -48,7 +48,7 @@ def pooled_sources(visits: Visits, weights: FloatArray, intervals: FloatArray) -
 
 
 def pooled_sites(visits: Visits, weights: FloatArray) -> list[tuple[int, int, float, int]]:
-    """Fit the sites with evidence, for each source with several such sites, shrunk towards the mean of these sites.
+    """Fit each site with enough evidence, shrunk towards the mean of such sites of its source.
 
     Fitting all visits of a source together would fail: if one site is announced rightly and another never changes,
     announcements and changes look independent.

@@ -10,9 +10,9 @@ from crawlsched.estimators.signal_fit import MAX_SIGNAL_WEIGHT, Evidence, Signal
 __all__ = ["SignalQuality"]
 
 
-# Cells of elapsed time in ratios of 4, from a second to two years: within one, the mean stands for all.
+# Edges of the cells of elapsed time, in ratios of 4, from four seconds to two years.
 _EDGES: FloatArray = np.power(4.0, np.arange(1, 14))
-# Cells of announcements: 0, 1, 2, 3-4, 5-8, more.
+# Edges of the cells of announcements: 0, 1, 2, 3-4, 5-8, more.
 _SIGNAL_EDGES: FloatArray = np.array([0.5, 1.5, 2.5, 4.5, 8.5])
 _LEAST_SIGNALS: FloatArray = np.array([0.0, *_SIGNAL_EDGES])
 _N_SIGNAL_CELLS = _SIGNAL_EDGES.size + 1
@@ -24,11 +24,12 @@ class SignalQuality:
     Notes
     -----
     Model [1]_: with n announcements in τ seconds a page is found changed with probability 1 - exp(-(α τ + κ n)). (The
-    paper's appendix E prints the probability of *unchanged* for it; see `fit`.)
+    paper's appendix E prints the probability that the page is *unchanged* instead; see `fit`.)
 
     Unchanged visits enter the likelihood only by Σ τ and Σ n. Changed visits are summed in 14 cells of τ by 6 of n.
-    Each cell has their number, the mean and variance of τ, the mean of n and its covariance with τ: 3.4 kilobytes a
-    group, for any number of visits. The error from this is below 1 % of the rate, and below 1 % of the weight or 0.01.
+    Each cell has the number of visits, the mean and variance of τ, the mean of n and its covariance with τ. This takes
+    3.4 kilobytes a group, for any number of visits. It changes rate and weight by less than
+    1 %, or the weight by less than 0.01.
 
     References
     ----------
@@ -91,9 +92,9 @@ class SignalQuality:
         filled = total["changed_visits"] > 0
         visits = total["changed_visits"][filled]
         mean, mean_n = total["changed_x"][filled] / visits, total["changed_n"][filled] / visits
-        # Half of a cell's visits count as one standard deviation below the mean, half as one above: right to the third
-        # order. Their announcements are shifted by the covariance: announcements in proportion to time must not seem to
-        # mean anything.
+        # Half of a cell's visits count as one standard deviation below the mean, and half as one above. This is right
+        # to the third order. Their numbers of announcements are shifted by the covariance. Otherwise announcements in
+        # proportion to time would seem to mean something.
         spread = np.sqrt(np.maximum(total["changed_xx"][filled] / visits - mean**2, 0.0))
         together = total["changed_xn"][filled] / visits - mean * mean_n
         spread_n = np.divide(together, spread, out=np.zeros_like(spread), where=spread > 1e-6 * mean)
@@ -131,9 +132,9 @@ class SignalQuality:
         Returns
         -------
         SignalFit
-            Consistent, and finite for every input. Half an unchanged visit is added where all visits, or all after an
-            announcement, found a change. The weight is 0 without announcements, or where their number is in proportion
-            to time.
+            Consistent, and finite for every input. If all visits found a change, or all visits after an announcement
+            did, half of an average visit is added as unchanged. The weight is 0 without announcements, or if their
+            number is in proportion to time.
 
         Notes
         -----
@@ -162,16 +163,18 @@ class SignalQuality:
 
     @classmethod
     def fit_naive(cls, elapsed: npt.ArrayLike, n_signals: npt.ArrayLike, changed: npt.ArrayLike) -> SignalFit:
-        """Count precision and recall interval by interval, as if an interval held one change and one announcement.
+        """Count precision and recall interval by interval, as if an interval had at most one change and announcement.
 
-        Precision is (intervals with announcement and change) / (intervals with announcement), recall is (intervals with
-        announcement and change) / (intervals with change); 0 where there is none. ``interval`` is (0, 36).
+        Precision is (intervals with announcement and change) / (intervals with announcement). Recall is (intervals with
+        announcement and change) / (intervals with change). Precision and recall are 0 if no interval has both.
+        ``interval`` is (0, 36).
 
         Notes
         -----
-        Appendix E of [1]_ prints the denominator of recall for precision too. The result is biased, the more so the
-        longer the intervals: an unannounced change and a false announcement in the same interval count as a true
-        announcement. With visits at a quarter of the change rate a precision of 0.2 comes out as 0.84 to 0.91.
+        Appendix E of [1]_ prints the denominator of recall for precision too. The result is biased: an unannounced
+        change and a false announcement in the same interval count as a true announcement. The bias grows with the
+        length of the intervals. With visits at a quarter of the change rate a precision of 0.2 comes out as 0.84 to
+        0.91.
 
         References
         ----------

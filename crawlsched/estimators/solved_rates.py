@@ -20,9 +20,9 @@ class MaximumLikelihood(Estimator):
     Parameters
     ----------
     min_change_rate : float, default 0
-        Estimates below it are raised to it, also where no change was ever found.
+        The least estimate, also for a page on which no change was ever found.
     max_change_rate : float, optional
-        Estimates above it are lowered to it; no limit by default.
+        The greatest estimate; no limit by default.
 
     Notes
     -----
@@ -53,7 +53,7 @@ class MaximumLikelihood(Estimator):
     2.67
     """
 
-    _keeps_intervals: ClassVar[bool] = True  # those that ended in a change
+    _keeps_intervals: ClassVar[bool] = True  # the intervals that ended in a change
 
     def __init__(self, n_pages: int, min_change_rate: float = 0.0, max_change_rate: float | None = None) -> None:
         self.min_change_rate = float(min_change_rate)
@@ -171,7 +171,7 @@ class MomentMatching(Estimator):
 
 
 def _up_to_date(columns: Columns, pages: IndexArray, solve: Callable[[IndexArray], FloatArray]) -> FloatArray:
-    """Return the estimates of pages, after solving anew for those with new visits."""
+    """Return the estimates of pages, after solving anew for pages with new visits."""
     stale = np.unique(pages[columns["stale"][pages]])
     for part in blocks(stale.size, width=32):  # a few dozen intervals each
         columns["estimate"][stale[part]] = solve(stale[part])
@@ -181,7 +181,7 @@ def _up_to_date(columns: Columns, pages: IndexArray, solve: Callable[[IndexArray
 
 
 def _newton(rate: FloatArray, active: BoolArray, step: Callable[[FloatArray, BoolArray], FloatArray]) -> FloatArray:
-    """Return the rates after Newton's method on the active rows; `step` returns how far each of these moves."""
+    """Return the rates after Newton's method on the active rows; `step` returns how far each active row moves."""
     for _ in range(ROUNDS):
         steps = np.zeros(rate.size)
         steps[active] = step(rate, active)

@@ -32,9 +32,10 @@ class Naive(Estimator):
     Notes
     -----
     Cho and Garcia-Molina [1]_, section 4.1. The estimate is biased low, and more visits do not help. With visits every
-    I seconds and r = change_rate · I its mean is (1 - e^{-r}) / r of the truth (Theorem 4.1): 10 % low at r = 0.21, 37
-    % at r = 1, 57 % at r = 2. With visits at random at rate p it is p / (p + change_rate) of it (Avrachenkov et al.
-    [2]_, section 3.4). It is 0 for a page without visits or without changes, so a scheduler cannot use it alone.
+    I seconds and r = change_rate · I, the mean estimate is (1 - e^{-r}) / r of the truth (Theorem 4.1). This is 10 %
+    too low at r = 0.21, 37 % at r = 1, and 57 % at r = 2. With visits at random at rate p, the mean is p / (p +
+    change_rate) of the truth (Avrachenkov et al. [2]_, section 3.4). It is 0 for a page without visits or without
+    changes, so a scheduler cannot use it alone.
 
     References
     ----------
@@ -71,7 +72,7 @@ def ratio(above: FloatArray, below: FloatArray) -> FloatArray:
 
 
 class VisitCounts(Estimator):
-    """Counts of each page: its visits, those that found a change, and the seconds between visits."""
+    """Counts of each page: its visits, the visits that found a change, and the seconds between visits."""
 
     def _new_rows(self, n: int) -> Columns:
         return {"visits": np.zeros(n), "changes": np.zeros(n), "time": np.zeros(n)}
@@ -88,10 +89,11 @@ class BiasReduced(VisitCounts):
     Notes
     -----
     Cho and Garcia-Molina [1]_, section 4.2 and appendix B. With visits every I seconds and r = change_rate · I the mean
-    of the estimate is equation (1) of the paper. It is practically unbiased for r < 1 from three visits on. It is less
-    than 10 % low for r < 3.5 with 20 visits and r < 5 with 80. It never exceeds log(2n + 1) / I. It is most precise
-    with visits about 1.5 changes apart. It treats all intervals as the mean one, so it is biased low where they differ
-    (use `MaximumLikelihood`). It is 0 for a page without visits or without changes, so a scheduler cannot use it alone.
+    of the estimate is equation (1) of the paper. It is practically unbiased for r < 1 from three visits on. With 20
+    visits it is less than 10 % too low for r < 3.5, and with 80 visits for r < 5. It never exceeds log(2n + 1) / I. It
+    is most precise with visits about 1.5 changes apart. It replaces all intervals with their mean, so it is biased low
+    where intervals differ (use `MaximumLikelihood`). It is 0 for a page without visits or without changes, so a
+    scheduler cannot use it alone.
 
     References
     ----------
@@ -121,11 +123,11 @@ class UniformPrior(VisitCounts):
 
     Notes
     -----
-    Cho and Garcia-Molina [1]_, appendix B: the probability θ that a visit finds a change has posterior mean (X + 1) /
-    (n + 2) under a uniform prior, and the rate is -log(1 - θ) per interval. The estimate is biased towards θ = 1/2,
-    that is one change per 1.44 intervals. It is high by about 1/n per interval for pages that hardly change, and low
-    for fast ones (at most log(n + 2) per interval). It treats all intervals as the mean one. It is positive from the
-    first visit on, and 0 before, since there is no interval yet.
+    Cho and Garcia-Molina [1]_, appendix B. The probability θ that a visit finds a change has the posterior mean (X + 1)
+    / (n + 2) under a uniform prior, and the rate is -log(1 - θ) per interval. The estimate is biased towards θ = 1/2,
+    which is one change per 1.44 intervals. It is too high by about 1/n per interval for pages that rarely change. It is
+    too low for pages that often change (at most log(n + 2) per interval). It replaces all intervals with their mean. It
+    is positive from the first visit on, and 0 before the first visit.
 
     References
     ----------
@@ -150,7 +152,7 @@ class UniformPrior(VisitCounts):
         return ratio(per_visit * visits, self._columns["time"][pages])
 
 
-# A page modified in the second of a visit counts as modified earlier, by a millionth of the interval.
+# A page modified at the time of a visit counts as modified earlier, by a millionth of the interval.
 _NEAREST = 1e-6
 
 
@@ -160,16 +162,16 @@ class LastModified(VisitCounts):
     Notes
     -----
     Figures 10 and 13 of Cho and Garcia-Molina [1]_. T adds up ``time_since_modified`` for changed visits and
-    ``elapsed`` for unchanged ones; X' = (X - 1) - X / (N log(1 - X/N)) with X changes found in N visits, its limits
-    being 0 at X = 0 and N - 1 at X = N (footnote 12).
+    ``elapsed`` for unchanged visits. X' = (X - 1) - X / (N log(1 - X/N)) with X changes found in N visits. The limits
+    of X' are 0 at X = 0 and N - 1 at X = N (footnote 12).
 
-    From two visits on, the bias is below 2 % whatever the rate (Figure 12). Their first version, X/T, would be up to
-    N/(N - 1) of the truth. The estimate is 0 after a single visit and for a page without changes, so a scheduler cannot
-    use it alone. It believes every date: a page that is always "modified now" gets a huge rate.
+    From two visits on, the bias is below 2 % whatever the rate (Figure 12). The paper's first version, X/T, would be up
+    to N/(N - 1) of the truth. The estimate is 0 after a single visit and for a page without changes, so a scheduler
+    cannot use it alone. The estimator trusts every date, so a page that is always "modified now" gets a huge rate.
 
     `changed` decides what counts as a change. A change without a known time (NaN), or dated before the last visit,
-    counts as made in the middle of its interval. If the page changes rarely, that is the expected time. If it changes
-    often, that is too early, and the estimate is too low.
+    counts as made in the middle of its interval. If the page changes rarely, the middle is the expected time. If the
+    page changes often, the middle is too early, and the estimate is too low.
 
     References
     ----------
@@ -198,8 +200,8 @@ class LastModified(VisitCounts):
         Returns
         -------
         ndarray or float
-            Changes per second. With N regular visits its mean is N log(N/(N - 1)) of a small rate and N/(N - 1) of a
-            great one (Theorem D.2).
+            Changes per second. With N regular visits its mean is N log(N/(N - 1)) times a small rate, and N/(N - 1)
+            times a great rate (Theorem D.2).
         """
         return self._of(pages, lambda rows: ratio(self._columns["changes"][rows], self._columns["time"][rows]))
 
@@ -296,14 +298,14 @@ def best_frequency_ratio(n_visits: int) -> float:
     Returns
     -------
     float
-        From 18 visits on, the first minimum of deviation/r, within 0.001. With more visits it approaches the root of r
-        e^r = 2 (e^r - 1), which is 1.594. Below 18 visits, this root.
+        From 18 visits on, the r of the first minimum of deviation/r, within 0.001. With more visits this r approaches
+        the root of r e^r = 2 (e^r - 1), which is 1.594. Below 18 visits, this root is returned.
 
     Notes
     -----
-    Below 18 visits deviation/r has no minimum. It falls as r grows: ever more often all visits find a change, and the
-    estimate is log(2n + 1) whatever r is. That is precise and wrong. The Fisher information of a visit about log r, r²
-    e^{-r} / (1 - e^{-r}), is greatest at the root for any number of visits.
+    Below 18 visits deviation/r has no minimum. It falls as r grows, since all visits find a change more and more often.
+    The estimate is then log(2n + 1) for any r, which is precise and wrong. The Fisher information of a visit about log
+    r, r² e^{-r} / (1 - e^{-r}), is greatest at this root for any number of visits.
 
     Examples
     --------
@@ -322,7 +324,7 @@ def best_frequency_ratio(n_visits: int) -> float:
 
 
 def bias_reducing_addend(n_visits: npt.ArrayLike) -> FloatArray:
-    """Return the a for which -log((n - X + a) / (n + a)) is unbiased where changes are rare; it tends to 0.5.
+    """Return the constant a with which -log((n - X + a) / (n + a)) is unbiased for rare changes; a tends to 0.5.
 
     Parameters
     ----------
@@ -336,7 +338,7 @@ def bias_reducing_addend(n_visits: npt.ArrayLike) -> FloatArray:
 
     Notes
     -----
-    Figure 19 of Cho and Garcia-Molina (2003), from which `BiasReduced` has its 0.5.
+    Figure 19 of Cho and Garcia-Molina (2003), the source of the 0.5 in `BiasReduced`.
 
     Examples
     --------
@@ -349,7 +351,7 @@ def bias_reducing_addend(n_visits: npt.ArrayLike) -> FloatArray:
 
 
 def best_visit_interval(change_rate: npt.ArrayLike, frequency_ratio: float = 1.5) -> FloatArray:
-    """Return how long to wait between visits in order to learn a change rate with as few of them as possible.
+    """Return the interval between visits at which the fewest visits are needed to learn a change rate.
 
     Parameters
     ----------

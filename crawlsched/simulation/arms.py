@@ -1,4 +1,4 @@
-"""Arms: the policies of a replay. This module has their common parts, their rates, and policies without rates."""
+"""Arms, the policies of a replay: their common parts, their rates, and the policies that need no rates."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class PosteriorRates:
         self._visited = np.zeros(n_pages, bool)
 
     def change_rate(self, rows: IndexArray) -> FloatArray:
-        """Return changes per second, by a prior learned anew."""
+        """Return changes per second, after learning the prior anew."""
         if self._visited.any():
             self._bank.prior = learn_prior(self._bank.log_likelihood(np.flatnonzero(self._visited)))
         estimates: FloatArray = self._bank.change_rate(rows)
@@ -49,13 +49,14 @@ def rate_grid(
 ) -> FloatArray:
     """Return the grid of change rates for a replay, in equal ratios, shape (n_rates,).
 
-    Rates slower than one change in ten replays, or faster than a hundred in an even interval, cannot be told apart.
+    Rates below one change in ten replays cannot be distinguished, nor can rates above a hundred changes in an interval
+    of 1 / `even_rate`.
     """
     slowest = min(in_replay / duration, even_rate / in_interval)
     return np.geomspace(slowest, even_rate * in_interval, n_rates)
 
 
-#: The pick of an arm when no page is there.
+#: What an arm picks when no page is there.
 NO_PAGE = -1
 
 
@@ -63,10 +64,10 @@ NO_PAGE = -1
 class Setting:
     """What every arm knows before a replay begins."""
 
-    importance: FloatArray  # of all pages that will ever be there, in rows; shape (n,)
+    importance: FloatArray  # of all pages that will ever be there, a row each; shape (n,)
     bandwidth: float  # crawls per second
     window: Window
-    even_rate: float  # crawls per second and page if all get the same
+    even_rate: float  # crawls per second and page if all pages get the same number
     # The known change rates per second, or the estimator that learns them; without either, the arm learns by itself or
     # needs no rates.
     known: FloatArray | None
@@ -74,8 +75,8 @@ class Setting:
     recall: FloatArray | None  # None: not known; shape (n,)
     false_signal_rate: FloatArray | None
     has_signals: bool  # whether something announces changes
-    seed: int  # of what is random
-    signal_delay: float = 0.0  # arms discard announcements within these seconds after a crawl
+    seed: int  # of random choices
+    signal_delay: float = 0.0  # seconds after a crawl in which arms discard announcements
 
     def change_rate(self, rows: IndexArray) -> FloatArray:
         """Return the change rates of pages, known or learned, per second."""
@@ -91,12 +92,12 @@ class Setting:
 
 
 class Arm(ABC):
-    """Decides which page is crawled. Time never goes back from one call to the next.
+    """Decides which page is crawled. From one call to the next, time never decreases.
 
     Attributes
     ----------
     crawled_at : ndarray, shape (n,)
-        When each page was crawled last; inf for a page that is not there, so that it never waits longest.
+        When each page was crawled last; inf for a page that is not there, so that such a page never waits longest.
     """
 
     def __init__(self, setting: Setting) -> None:
@@ -118,7 +119,7 @@ class Arm(ABC):
         self.n_there -= rows.size
 
     def signalled(self, rows: IndexArray, now: float) -> None:  # noqa: B027
-        """Changes of distinct pages are announced; most arms ignore that."""
+        """Changes of distinct pages are announced; most arms ignore announcements."""
 
     def pick(self, now: float) -> int:
         """Return the page to crawl now; `NO_PAGE` only if none is there."""
@@ -134,7 +135,7 @@ class Arm(ABC):
 
 
 class RoundRobinArm(Arm):
-    """Crawl the pages in order, again and again; a new page gets its place in the round."""
+    """Crawl the pages in order, again and again; a new page is crawled at its place in this order."""
 
     _next = 0
 
@@ -145,13 +146,14 @@ class RoundRobinArm(Arm):
         return self._next + found if ahead.size and ahead[found] else int(self.there.argmax())
 
     def crawled(self, visit: CrawlResult) -> None:
-        """Go on with the page after it."""
+        """Continue with the next page."""
         self._next = visit.row + 1
 
 
-#: The interval after a visit, by policy: ``following(interval, changed, shortest)``. ``uniform`` keeps it. Nutch's
-#: AdaptiveFetchSchedule makes it 0.2 shorter after a change, and 0.4 longer otherwise. StormCrawler's AdaptiveScheduler
-#: goes half way to the shortest, or makes it half longer.
+#: The interval after a visit, by policy: ``following(interval, changed, shortest)``. ``uniform`` does not change the
+#: interval. Nutch's AdaptiveFetchSchedule makes it 20 % shorter after a change, and 40 % longer otherwise.
+#: StormCrawler's AdaptiveScheduler takes the mean of it and the shortest interval after a change, and makes it 50 %
+#: longer otherwise.
 INTERVALS: dict[str, Callable[[float, bool, float], float]] = {
     "uniform": lambda interval, changed, shortest: interval,
     "nutch": lambda interval, changed, shortest: interval * (0.8 if changed else 1.4),
@@ -164,7 +166,7 @@ class AdaptiveIntervals(Arm):
 
     Notes
     -----
-    Both crawlers begin with, and are bounded by, intervals that an operator sets. Here every page begins with the
+    In both crawlers an operator sets the first, the shortest and the longest interval. Here every page begins with the
     interval that just uses up the bandwidth. No interval goes below one slot or above the length of the replay. An arm
     never idles: if no page is due it crawls one before its time.
     """

@@ -1,4 +1,7 @@
-"""The papers' policies by brute force: each slot goes to the page of the highest crawl value, by point rates."""
+"""The papers' policies by brute force: at each slot they crawl the page of the highest crawl value.
+
+Each page has one rate, known or estimated.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +18,10 @@ from crawlsched.simulation.history import CrawlResult
 
 __all__ = ["BruteForce", "Judged", "listens"]
 
-# A block has one slot for this number of pages; a block of fewer than two slots is not worth it.
+# The number of slots in a block is the number of pages divided by this. Blocks of fewer than two slots save nothing.
 _PAGES_A_SLOT = 64
-# Values are right to about 1e-13; the bound for leaving pages out is lower by more than that.
+# Values are right to about 1e-13. The bound for leaving pages out is lowered by this factor, which is more than that
+# error.
 _SLACK = 1.0 - float_info.epsilon**0.5
 
 
@@ -32,8 +36,9 @@ class BruteForce(Arm):
     Notes
     -----
     Between its crawl and its next announcement the value of a page only grows. So slots are taken in blocks of k. At
-    each slot of a block some page is worth at least the k-th best value of its beginning. So pages that are worth less
-    even at the end of the block are left out of it. A page with an event is evaluated again at the next slot.
+    each slot of a block, some page is worth at least the k-th best value at the beginning of the block. Pages that are
+    worth less even at the end of the block are therefore left out. A page that begins, is announced or is crawled is
+    evaluated again at the next slot.
     """
 
     def __init__(self, setting: Setting, rule: str) -> None:
@@ -67,7 +72,7 @@ class BruteForce(Arm):
         return importance * np.where(rate > 0.0, values, 0.0)
 
     def values(self, rows: IndexArray, now: float) -> FloatArray:
-        """Return the values of some pages, all of which are there."""
+        """Return the crawl values of some pages; all these pages must be there."""
         with np.errstate(under="ignore", over="ignore"):
             return self._values(rows, now - self.crawled_at[rows])
 
@@ -77,7 +82,7 @@ class BruteForce(Arm):
         self._touch(rows)
 
     def end(self, rows: IndexArray, now: float) -> None:
-        """Pages end, so others may be among the best."""
+        """Pages end, so a new block begins."""
         super().end(rows, now)
         self._slots_left = 0.0
 
@@ -136,12 +141,12 @@ class BruteForce(Arm):
 
 
 class Judged(Arm):
-    """Crawl what one arm picks, and compare its worth with the best that brute force finds on the same pages.
+    """Crawl what one arm picks, and compare each pick's value with the highest value, which brute force finds.
 
     Attributes
     ----------
     worth : list of float
-        For each pick, the value of the picked page divided by that of the best; 1 where the best is worth nothing.
+        For each pick, the value of the picked page divided by the highest value; 1 where the highest value is 0.
     """
 
     def __init__(self, arm: Arm, judge: BruteForce) -> None:

@@ -1,4 +1,4 @@
-"""A history: when pages were there, changed and were announced; how it is read, and what a visit finds in it."""
+"""Histories: when pages were there, changed and were announced. Reading histories, and what visits find in them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ __all__ = [
 
 
 class SimulationError(CrawlschedError, ValueError):
-    """A history, a figure, or a request about one, is impossible; the message is one sentence."""
+    """A history, a figure or a setting of a replay is impossible; the message is one sentence."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ class History:
     importance: FloatArray  # weight of a fresh copy; shape (n,)
     change_rows: IndexArray  # row and time of each change, ordered by row and then by time; shape (n_changes,)
     change_times: FloatArray
-    # Row and time of each ChangeSignal, ordered by time; None where nobody listens; shape (n_signals,)
+    # Row and time of each ChangeSignal, ordered by time; None if nothing announces changes; shape (n_signals,)
     signal_rows: IndexArray | None = None
     signal_times: FloatArray | None = None
     change_rate: FloatArray | None = None  # the true rates (per second); None: not known; shape (n,)
@@ -76,7 +76,7 @@ class History:
         return Window(start, end, measure_from)
 
     def lives(self, window: Window) -> tuple[FloatArray, FloatArray]:
-        """Return when each page begins and ends within a window; a page whose end comes first is not there."""
+        """Return when each page begins and ends in a window; a page that ends before it begins is not there."""
         return np.maximum(self.birth, window.start), np.minimum(self.end, window.end)
 
     def hindsight_rates(self, window: Window) -> FloatArray:
@@ -101,9 +101,8 @@ def slot_times(window: Window, bandwidth: float) -> Iterator[float]:
 
     Notes
     -----
-    300 crawls an hour are 1/12 a second, which no float can be. So `bandwidth` stands for the simple fraction that
-    rounds to it, and j/R is rounded only once. Slot 300 is an hour after the start, and not some 10^-13 s later or
-    earlier.
+    300 crawls an hour are 1/12 a second, which no float represents exactly. So R is the simple fraction that rounds to
+    `bandwidth`, and j/R is rounded only once. Slot 300 is then exactly an hour after the start.
 
     Examples
     --------
@@ -121,7 +120,8 @@ def slot_times(window: Window, bandwidth: float) -> Iterator[float]:
         yield from times[times <= window.end].tolist()
 
 
-# Columns of the file of pages: name, whether it may be missing, what an empty field stands for (None: it is an error).
+# Columns of the file of pages: name, whether it may be missing, what an empty field stands for (None: an empty field is
+# an error).
 _PAGE_COLUMNS = (
     ("page", False, None),
     ("birth", False, None),
@@ -284,7 +284,7 @@ def _check_pages(columns: dict[str, FloatArray], page: npt.NDArray[np.int64], pa
             )
 
 
-# The same as `CrawlResult(...)` in half of the time, since each slot makes one.
+# Each slot makes a `CrawlResult`; this is twice as fast as calling the class.
 _make = tuple.__new__
 
 
@@ -294,19 +294,19 @@ class CrawlResult(NamedTuple):
     row: int
     time: float  # POSIX seconds
     elapsed: float  # seconds since the crawl before
-    changed: bool  # whether the page changed since then
-    # Seconds since its last change; None if it never changed. Only honest dates of modification reveal it.
+    changed: bool  # whether the page changed since the crawl before
+    # Seconds since the page's last change; None if it never changed. Real pages reveal this only by honest dates.
     time_since_modified: float | None
 
 
 def visiting(history: History, crawled_at: FloatArray, n_near: int = 8) -> Callable[[int, float], CrawlResult]:
     """Return a function that crawls a page of a history at a time; the first copies are from `crawled_at`.
 
-    The next `n_near` changes are looked at before all others are searched, which is faster.
+    The page's next `n_near` changes are searched before its later changes, which is faster.
     """
     n = history.page.size
     # Single numbers are read several times faster from a list than from numpy's arrays. A list of millions of changes
-    # would scatter numbers all over the memory; an `array` is as fast and has them side by side.
+    # would scatter numbers all over the memory. An `array` is as fast, and stores numbers next to each other.
     times = array("d", np.ascontiguousarray(history.change_times, np.float64).tobytes())
     row_starts = np.searchsorted(history.change_rows, np.arange(n + 1))
     starts: list[int] = row_starts.tolist()
@@ -315,7 +315,7 @@ def visiting(history: History, crawled_at: FloatArray, n_near: int = 8) -> Calla
     last: list[float] = crawled_at.tolist()
 
     def visit(row: int, now: float) -> CrawlResult:
-        """Crawl a page: a change at this very time is seen."""
+        """Crawl a page; a change at exactly this time is seen."""
         before, end = n_seen[row], starts[row + 1]
         near = before + n_near
         if near < end and times[near] > now:

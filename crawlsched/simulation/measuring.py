@@ -14,11 +14,11 @@ __all__ = ["fresh_spans", "freshness", "timeliness"]
 
 
 def freshness(history: History, window: Window, rows: npt.ArrayLike, times: npt.ArrayLike) -> float:
-    """Return the importance-weighted share of the time in which living pages were fresh; nan without any.
+    """Return the importance-weighted share of the time in which living pages were fresh; nan if no page lived.
 
     Notes
     -----
-    A copy is fresh from its crawl to the first change after it; a change at the time of the crawl has been seen.
+    A copy is fresh from its crawl to the first change after it; the copy includes a change at the time of the crawl.
     """
     copy_rows, copy_times, fresh_until = fresh_spans(history, window, rows, times)
     fresh = np.maximum(fresh_until - np.maximum(copy_times, window.measure_from), 0.0)
@@ -29,7 +29,7 @@ def freshness(history: History, window: Window, rows: npt.ArrayLike, times: npt.
 def fresh_spans(
     history: History, window: Window, rows: npt.ArrayLike, times: npt.ArrayLike
 ) -> tuple[IndexArray, FloatArray, FloatArray]:
-    """Return each copy, first ones too: its row, since when it was fresh, and until when."""
+    """Return the row of each copy, first copies included, and the times at which it began and ceased to be fresh."""
     copy_rows, copy_times, until, changes_at = _copies(history, window, rows, times)
     return copy_rows, copy_times, np.minimum(until, changes_at)
 
@@ -43,12 +43,12 @@ def timeliness(history: History, window: Window, rows: npt.ArrayLike, times: npt
         Importance-weighted seconds; nan without any page. ``age`` is the mean age of the copies: the time since the
         first change that a copy does not have, 0 while it is fresh. ``delay``, ``delay_median``, ``delay_95`` and
         ``delay_longest`` are mean, median, 95 % quantile and maximum of the time from a change to the first crawl after
-        it. A change that no crawl saw counts with the time until the window or its page ended: its delay was at least
-        that.
+        it. If no crawl saw a change, its delay is the time until the window or the page ended. The real delay was at
+        least that long.
 
     Examples
     --------
-    A page changes at 2 and at 3, and is crawled at 4; for two of four seconds its copy had missed the first change:
+    A page changes at 2 and at 3, and is crawled at 4. For two of four seconds its copy lacked the first change:
 
     >>> history = History(
     ...     page=np.array([0]), birth=np.zeros(1), end=np.full(1, 4.0), importance=np.ones(1),
@@ -90,7 +90,7 @@ def _measured(history: History, window: Window) -> float:
 def _copies(
     history: History, window: Window, rows: npt.ArrayLike, times: npt.ArrayLike
 ) -> tuple[IndexArray, FloatArray, FloatArray, FloatArray]:
-    """Return each copy's row, from when to when it is the newest, and when its page next changes; inf: never."""
+    """Return each copy's row, the times when it was made and replaced, and its page's next change (inf: none)."""
     begins, ends = history.lives(window)
     there = np.flatnonzero(begins < ends)
     copy_rows = np.concatenate([there, np.asarray(rows, np.intp)])
@@ -108,11 +108,11 @@ def _copies(
 def _next_times(
     rows: IndexArray, times: FloatArray, event_rows: IndexArray, event_times: FloatArray, side: Literal["left", "right"]
 ) -> FloatArray:
-    """Return when the next event of each row comes after a time ("left": or at it); inf: never.
+    """Return the time of each row's first event after a time (`side` "left": or at that time); inf if there is none.
 
     Events are ordered by row and then by time.
     """
-    # Times become their ranks among all times, so that row and time together are one whole number.
+    # Times are replaced with their ranks among all times, so that row and time make one whole number.
     moments, ranks = np.unique(np.concatenate([event_times, times]), return_inverse=True)
     n = event_times.size
     events = event_rows * moments.size + ranks[:n]

@@ -39,8 +39,8 @@ class Planned(Arm):
 
     Notes
     -----
-    A page that comes between two plans is crawled at the mean rate until the next one. Pages of rate 0 are crawled only
-    where there are no others; the page that has waited longest goes first.
+    A page that begins between two plans is crawled at the mean rate until the next plan. Pages of rate 0 are crawled
+    only if all pages have rate 0. Then the page that has waited longest is crawled.
     """
 
     def __init__(self, setting: Setting, policy: str) -> None:
@@ -65,7 +65,7 @@ class Planned(Arm):
         self.rate[rows] = rates
 
     def choose(self, now: float) -> int:
-        """Return a page by the plan, making a new plan if it is time; the oldest page where all rates are 0."""
+        """Return the next page of the plan, after making a new plan if one is due."""
         if self._crawls_until_plan <= 0:
             rows = np.flatnonzero(self.there)
             change_rate = self.setting.change_rate(rows)
@@ -75,7 +75,7 @@ class Planned(Arm):
         return row if self.rate[row] > 0.0 else int(self.crawled_at.argmin())
 
     def follow(self, now: float) -> int:
-        """Return the page whose turn it is by the plan: it has waited the greatest share of its planned interval."""
+        """Return the next page of the plan, which has waited the greatest share of its planned interval."""
         rows = np.flatnonzero(self.there)
         return int(rows[((now - self.crawled_at[rows]) * self.rate[rows]).argmax()])
 
@@ -114,19 +114,21 @@ class AtRandom(Planned):
 
 
 class LowDiscrepancy(Planned):
-    """Pick pages by Algorithm 3 of Azar et al. (see `low_discrepancy_schedule`), whose plan may change meanwhile.
+    """Pick pages by Algorithm 3 of Azar et al. (see `low_discrepancy_schedule`), with plans that may change.
 
     Notes
     -----
-    Let k be the number of pages whose rate is not 0, and d = 1/(2k - 2). A page that is owed c crawls may be crawled
-    when c ≥ d, and has to be crawled when c reaches 1 - d. The earliest deadline goes first. Crawls owed are carried
-    over from one plan to the next. If no page may be crawled yet, the page goes that may be crawled next.
+    Let k be the number of pages whose rate is not 0, and d = 1/(2k - 2). Let c be the number of a page's planned crawls
+    less its actual crawls. The page may be crawled when c ≥ d, and has to be crawled when c reaches 1 - d. The page
+    with the earliest deadline is crawled first. The numbers c are carried over from one plan to the next. If no page
+    may be crawled yet, the first page that may be crawled later is crawled now.
     """
 
     def __init__(self, setting: Setting, policy: str) -> None:
         super().__init__(setting, policy)
         n_pages = self.there.size
-        self._owed = np.zeros(n_pages)  # crawls owed at slot 0; the next two are slots counted from it
+        self._owed = np.zeros(n_pages)  # planned crawls less actual crawls, at slot 0
+        # Both are slots, counted from slot 0.
         self._release = np.full(n_pages, np.inf)
         self._deadline = np.full(n_pages, np.inf)
         self._slot = 0
@@ -134,7 +136,7 @@ class LowDiscrepancy(Planned):
 
     def set_rates(self, rows: IndexArray, rates: FloatArray) -> None:
         """Crawl these pages at these rates from now on."""
-        # Add the crawls owed by the old rates, before the slots are counted anew.
+        # Crawls that the old rates planned are added, before the slots are counted anew.
         self._owed += self.rate / self.setting.bandwidth * self._slot
         self._slot = 0
         super().set_rates(rows, rates)
@@ -156,7 +158,7 @@ class LowDiscrepancy(Planned):
         self._set(rows)
 
     def follow(self, now: float) -> int:
-        """Return the page with the earliest deadline of those that may be crawled."""
+        """Return the page with the earliest deadline among the pages that may be crawled."""
         self._slot += 1
         row = int(np.where(self._release <= self._slot, self._deadline, np.inf).argmin())
         return row if self._release[row] <= self._slot else int(self._release.argmin())

@@ -1,4 +1,4 @@
-"""The arm that is the crawler itself: the production planner and frontier on a simulated clock."""
+"""An arm that runs the crawler's own planner and frontier on a simulated clock."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _VISIT_COLUMNS = (
 
 
 class PlannerArm(Arm):
-    """Crawl what `Planner` picks, and let it learn from each visit; `is_dated`: with honest dates of modification.
+    """Crawl what `Planner` picks, and let it learn from each visit; with `is_dated` it learns dates of changes, too.
 
     Notes
     -----
@@ -37,7 +37,7 @@ class PlannerArm(Arm):
     pages. If the setting has known rates, the planner gets them once. If it has an estimator, the planner uses it, as
     in a crawl. Otherwise the planner learns by itself. The first plan is made after `first_plan` crawls. The number of
     crawls then doubles from plan to plan, until one plan's crawls visit every page. From then on it grows by the share
-    `more_visits`, since a visit adds less, the more is known.
+    `more_visits`, since later visits teach less.
     """
 
     def __init__(
@@ -54,9 +54,9 @@ class PlannerArm(Arm):
             learned=setting.learned if isinstance(setting.learned, LearnedRates) else None,
         )
         self.planner.reserve(setting.importance.size)
-        # In float32 two pages of different importance can have the same value; here that must not be a tie.
+        # In float32 two pages of different importance could have the same value. Here their values must differ.
         self.planner.pages.importance = self.planner.pages.importance.astype(np.float64)
-        # The planner takes a time before 1970 for no time.
+        # The planner treats a time before 1970 as missing.
         self._origin = min(setting.window.start, 0.0)
         self._is_dated = is_dated or self.planner.learned is not None
         self._knows = setting.recall is not None

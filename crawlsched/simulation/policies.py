@@ -42,17 +42,18 @@ POLICIES = (
     "posterior",
     "frontier",
 )
-#: What `estimator` may be: an estimator, ``known`` (the history's columns) or ``hindsight`` (changes by life).
+#: The names that `estimator` may have. ``known`` takes the history's columns of rates, and ``hindsight`` divides the
+#: number of each page's changes by its time of life.
 ESTIMATOR_NAMES = (*POINT_ESTIMATORS, "posterior", "known", "hindsight")
 
 _ORDERS: dict[str, type[Planned]] = {"lds": LowDiscrepancy, "poisson": AtRandom}
 _GIVEN = ("known", "hindsight")
-# For the policy posterior: its own posterior, which learns at each visit when the page was modified.
+# With this estimator, the policy posterior uses its own posterior, and learns at each visit when the page was modified.
 _DATED = "last_modified"
 
 
 def default_estimator(policy: str) -> str | None:
-    """Return the estimator that a policy uses if none is named; None for those that need no rates.
+    """Return the estimator that a policy uses if none is named; None if the policy needs no rates.
 
     >>> default_estimator("posterior"), default_estimator("harmonic"), default_estimator("round_robin")
     ('posterior', 'gamma_posterior', None)
@@ -84,7 +85,7 @@ def make_arm(
     if policy in DIVISIONS:
         return _ORDERS.get(policy, Planned)(setting, policy), used
     if used in _GIVEN or (setting.learned is not None and not (setting.has_signals and listens(policy))):
-        # A posterior without any uncertainty left is the noisy-signals rule with known rates.
+        # Without uncertainty about rates, the policy posterior is the noisy-signals rule with known rates.
         return BruteForce(setting, "greedy_ncis" if policy == "posterior" else policy), used
     # The planner learns the quality of announcements with each of its plans.
     return PlannerArm(setting, policy, is_dated=used == _DATED), used
@@ -109,7 +110,7 @@ def _setting(
 ) -> Setting:
     begins, ends = history.lives(window)
     duration = window.end - window.start
-    # Pages there on average; at least one, so that there is a rate.
+    # The mean number of pages that are there; at least one, so that the rate is finite.
     n_there = max(float(np.maximum(ends - begins, 0.0).sum()) / duration, 1.0)
     even_rate = bandwidth / n_there
     n_pages = history.page.size

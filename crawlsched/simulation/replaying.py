@@ -24,17 +24,18 @@ __all__ = ["Replayed", "crawl", "replay"]
 class Replayed:
     """The result of a replay."""
 
-    # Importance-weighted share of the measured time in which living pages were fresh; nan if none lived in it.
+    # Importance-weighted share of the measured time in which living pages were fresh; nan if no page lived in that
+    # time.
     freshness: float
     timeliness: dict[str, float]  # how old copies grew, and how soon changes were seen: see `timeliness`
     policy: str
-    estimator: str | None  # where change rates came from; None for a policy without any
+    estimator: str | None  # where change rates came from; None for a policy that uses none
     bandwidth: float  # crawls per second
-    seconds: float  # how long it took
+    seconds: float  # how long the replay took
     rows: IndexArray  # the page crawled at each slot, as its row in the history; shape (n_crawls,)
     times: FloatArray  # POSIX seconds; shape (n_crawls,)
-    changed: npt.NDArray[np.bool_]  # whether it had changed since its crawl before; shape (n_crawls,)
-    # For the policy ``frontier``: the value of each page picked, divided by that of the best page; shape (n_crawls,)
+    changed: npt.NDArray[np.bool_]  # whether the page had changed since its previous crawl; shape (n_crawls,)
+    # For the policy ``frontier``: the value of each page picked, divided by the highest value; shape (n_crawls,)
     worth: FloatArray | None = None
 
 
@@ -66,9 +67,9 @@ def replay(
 
     Notes
     -----
-    Slots are at start + j/R, j = 1, 2, ..., up to and including the end. Every slot crawls one page if any is there,
-    birth < t < end. Pages begin with a fresh copy at max(birth, start). A change or a signal at exactly t is seen by a
-    crawl or a decision at t.
+    Slots are at start + j/R, j = 1, 2, ..., up to and including the end. A page is there at time t if birth < t < end.
+    Every slot crawls one page if any is there. Pages begin with a fresh copy at max(birth, start). A change or a signal
+    at exactly t is seen by a crawl or a decision at t.
 
     Examples
     --------
@@ -126,16 +127,18 @@ _BIRTH, _END, _SIGNAL = range(3)
 
 
 def _events(history: History, window: Window, begins: FloatArray, arm: Arm) -> Generator[float, float, None]:
-    """Pass births, ends and announcements to an arm in the order of time, until each time that is sent.
+    """Pass births, ends and announcements to an arm in the order of time, up to each time that is sent.
 
-    It yields a time before which nothing more happens.
+    The generator yields the time of the next event; inf if there is none.
     """
     ends = history.end
     there = np.flatnonzero((ends > window.start) & (history.birth < window.end))
-    rows, times = [there, there], [np.nextafter(begins[there], inf), ends[there]]  # from just after its birth
+    # A page is there from just after its birth.
+    rows, times = [there, there], [np.nextafter(begins[there], inf), ends[there]]
     if history.signal_rows is not None and history.signal_times is not None:
         heard = history.signal_rows, history.signal_times
-        # A crawl at the time of a signal has seen the announced change, as the first copy of a page has.
+        # A page's first copy has the changes of earlier signals, as a crawl at the time of a signal has the announced
+        # change.
         new = (heard[1] > begins[heard[0]]) & (heard[1] < ends[heard[0]])
         rows, times = [*rows, heard[0][new]], [*times, heard[1][new]]
     kinds = np.repeat(np.arange(len(rows)), [some.size for some in rows])

@@ -95,7 +95,8 @@ def _late(delay: float, discarded: float) -> Figure:
         times = history.signal_times + rng.poisson(delay, history.signal_times.size) / BANDWIDTH
         by_time = np.lexsort((history.signal_rows, times))
         late = replace(history, signal_rows=history.signal_rows[by_time], signal_times=times[by_time])
-        # Announcements arrive at slots. Half a slot more discards those of the last slot, and no others.
+        # Announcements arrive at slots. The added half slot makes sure that all of slot `discarded` are discarded, and
+        # none of the next slot.
         until = (discarded + 0.5) / BANDWIDTH
         return {
             "GREEDY": crawl_by("GREEDY", history, horizon).freshness,
@@ -125,7 +126,7 @@ class LabelledPages:
     recall: Distribution
     change_rate: Distribution
     importance: Distribution
-    n_draws: int = 100_000  # these draws stand for the paper's histograms
+    n_draws: int = 100_000  # numbers drawn in place of the paper's histograms
 
     def words(self) -> dict[str, str]:
         """Name the distribution of each quantity."""
@@ -151,7 +152,7 @@ class LabelledPages:
         return history_of(rng, importance, change_rate, recall, false, horizon)
 
     def _split(self, rng: np.random.Generator, quality: Distribution, labelled: BoolArray) -> FloatArray:
-        """Give labelled pages the highest of the numbers drawn, and the others the numbers below."""
+        """Give labelled pages the highest of the numbers drawn, and all other pages lower numbers."""
         sample = np.sort(quality.draw(rng, self.n_draws))
         cut = round((1.0 - self.labelled) * self.n_draws)
         numbers: FloatArray = rng.choice(sample[:cut], labelled.size)
@@ -182,7 +183,7 @@ def corrupted(history: History, share: float, noise: FloatArray) -> History:
 
 
 def _corruption(pages: LabelledPages, shares: tuple[float, ...] = (0.0, 0.1, 0.2), crawls: float = 0.05) -> Figure:
-    """Return the figure of the cost of corruption, by the share of noise in precision and recall; one share is 0.
+    """Return the figure of accuracies by the share of noise in precision and recall; one share is 0.
 
     `crawls` is the number of crawls per page and time step: 5000 for 100,000 pages (section 6.7).
     """

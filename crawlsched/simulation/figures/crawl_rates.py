@@ -31,7 +31,7 @@ from crawlsched.simulation.replaying import crawl
 __all__ = ["FIGURES", "accuracies"]
 
 RATE, RECALL, CHANGE_RATE = "crawl rate", "recall", "change rate"
-# Both are shares of all crawls.
+# The next two quantities are shares of all crawls.
 DISTANCE = "distance from the optimal rates"
 IDLE = "crawls of pages with many announcements that found no change"
 
@@ -66,7 +66,7 @@ def values_of(table: Table, quantity: str, n_pages: Label, policy: str = "") -> 
     return np.array([row.mean for row in table.some(quantity, pages=n_pages, policy=policy)])
 
 
-# -- what the paper claims of crawl rates
+# -- figures 7 and 12 to 14: crawl rates by page
 
 
 def _draw_dots(color: str, table: Table, canvas: Any) -> None:
@@ -156,7 +156,7 @@ def accuracies(history: History, horizon: float, phases: Phases, times: FloatArr
     rows, crawled, _ = crawl(history, window, _slots(horizon, phases), arm)
     copies, begins, ends = fresh_spans(history, window, rows, crawled)
     weights = history.importance[copies]
-    # The window of the last crawls begins with the first of them; with fewer crawls, at the start.
+    # The time measured begins with the first of the last `n_crawls` crawls, or at 0 if there were fewer crawls.
     earlier = crawled.searchsorted(times, side="right") - n_crawls
     since = np.where(earlier >= 0, crawled[np.maximum(earlier, 0)], 0.0)
     fresh = _fresh_until(times, begins, ends, weights) - _fresh_until(since, begins, ends, weights)

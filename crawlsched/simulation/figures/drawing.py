@@ -21,18 +21,18 @@ class Panel:
 
     styles: Mapping[str, str]  # the quantities, and how each is drawn, as in ``axes.plot``
     x: str  # the label on the horizontal axis
-    lines: tuple[str, ...] = ()  # labels whose values are lines of their own
-    each: str = ""  # a label whose values are panels of their own
+    lines: tuple[str, ...] = ()  # labels, each value of which has its own line
+    each: str = ""  # a label, each value of which has its own panel
     where: Mapping[str, Label] = field(default_factory=dict)  # the values that other labels must have
     spread: str = ""  # a quantity that holds standard deviations: the band is 95 % of a normal distribution
-    # Values on the horizontal axis that are drawn as horizontal lines instead, as infinity always is.
+    # Results at these values of the horizontal axis are drawn as horizontal lines; results at infinity always are.
     levels: tuple[Label, ...] = ()
-    level: float | None = None  # a dotted horizontal line
+    level: float | None = None  # the height of a dotted horizontal line
     axes: Mapping[str, Any] = field(default_factory=dict)  # what ``axes.set`` takes
     most_bars: int = 25  # with more points than these, standard errors are a band around the curve
 
     def split(self, table: Table) -> list[Panel]:
-        """Return the panels that this one stands for."""
+        """Return a panel for each value of `each`, or only this panel without it."""
         if not self.each:
             return [self]
         values = [
@@ -45,13 +45,13 @@ class Panel:
         ]
 
     def draw(self, table: Table, axes: Any) -> None:
-        """Draw it."""
+        """Draw the panel."""
         if self.level is not None:
             axes.axhline(self.level, color="black", linestyle=":", linewidth=1)
         for quantity, style in self.styles.items():
             series: dict[str, list[Row]] = {}
             for row in table.some(quantity, **self.where):
-                # Black marks are the same for all lines, so they need no label of a line.
+                # Black marks are the same for all lines, so they are not labelled with a line.
                 words = [] if style.startswith("k") else [str(table.label(row, name)) for name in self.lines]
                 series.setdefault(", ".join(words if len(self.styles) == 1 else [quantity, *words]), []).append(row)
             for name, rows in series.items():
@@ -86,7 +86,7 @@ class Panel:
 def drawn(*panels: Panel, columns: int = 3, width: float = 4.2, height: float = 3.6) -> Callable[[Table, Any], None]:
     """Return a function that draws panels from left to right in columns; a panel's width and height are in inches.
 
-    Those with the same lines share a legend.
+    If all panels have the same lines, they share a legend.
     """
 
     def draw(table: Table, canvas: Any) -> None:

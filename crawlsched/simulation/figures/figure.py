@@ -37,7 +37,7 @@ class Row(NamedTuple):
     """One number of a figure."""
 
     quantity: str  # what was measured, such as ``accuracy``
-    labels: tuple[Label, ...]  # where it stands in the figure: a value for each of `Table.labels`
+    labels: tuple[Label, ...]  # its place in the figure: a value for each of `Table.labels`
     mean: float  # over the repetitions
     standard_error: float  # of the mean; nan with a single repetition
     repetitions: int
@@ -107,7 +107,7 @@ def summarize(measured: Mapping[tuple[Label, ...], Sequence[float]]) -> tuple[Ro
     return tuple(rows)
 
 
-#: ``progress(done, total)`` is called whenever some part of a figure has been simulated.
+#: ``progress(done, total)`` is called after each part of a figure has been simulated.
 Progress = Callable[[int, int], None]
 
 
@@ -145,8 +145,8 @@ class Settings:
 
 
 Run = Callable[[Settings, Progress], Table]
-#: ``measure(settings, case, rng, repetition)``. A number whose labels come in one repetition only (a dot in a cloud of
-#: dots) is a row of its own, without a standard error.
+#: ``measure(settings, case, rng, repetition)``. A number whose labels occur in one repetition only (a dot in a cloud of
+#: dots) has its own row, without a standard error.
 Measure = Callable[[Settings, Any, np.random.Generator, int], Numbers]
 
 
@@ -157,7 +157,7 @@ class Figure:
     name: str  # paper and number, such as ``noisy-signals-4``
     authors: str  # of the paper, with its year
     title: str  # what it shows, one line
-    settings: Settings  # as printed in the paper, or as chosen where it is silent
+    settings: Settings  # as printed in the paper; ours where the paper prints none
     run: Run  # ``run(settings, progress)`` simulates it and returns a `Table`; most are `repeated`
     # ``draw(table, canvas)`` draws it on an empty ``matplotlib.figure.Figure``; most are `drawn`.
     draw: Callable[[Table, Any], None]
@@ -179,7 +179,7 @@ class Figure:
         seed: int = 0,
         history: Path | None = None,
     ) -> Settings:
-        """Return the figure's settings with some of them replaced (None: as they are), or raise `SimulationError`."""
+        """Return the figure's settings with some of them replaced (None: not replaced), or raise `SimulationError`."""
         default = self.settings
         if pages is not None and not default.pages:
             raise SimulationError(f"{self.name} has no number of pages to set; leave --pages out.")
@@ -198,7 +198,7 @@ class Figure:
         return replace(
             default,
             repetitions=default.repetitions if repetitions is None else repetitions,
-            # Each number of pages is a case of its own; a number named twice would be the same case.
+            # Each number of pages is a case. A number given twice would be the same case twice.
             pages=default.pages if pages is None else tuple(dict.fromkeys(pages)),
             horizon=default.horizon if horizon is None else float(horizon),
             seed=seed,
@@ -214,12 +214,12 @@ def repeated(
 ) -> Run:
     """Return a function that measures every case (by default each number of pages) in every repetition, and summarizes.
 
-    ``exact(settings)`` gives further rows, which stand first.
+    ``exact(settings)`` gives further rows, which come first.
 
     Notes
     -----
     Every repetition has a child of the seed (`numpy.random.SeedSequence.spawn`), and every case a child of that. So
-    repetitions are independent, and further ones leave earlier ones as they were.
+    repetitions are independent, and the first repetitions do not depend on their number.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Figures 3 to 7, 11 to 19 and Table I of "Estimating frequency of change": its estimators, and their uses.
 
-X/n and its improvement use only whether a page changed between two visits; X/T and its correction use when it changed
-last.
+X/n and its improvement use only whether a page changed between two visits. X/T and its correction use the time of its
+last change.
 """
 
 from __future__ import annotations
@@ -32,26 +32,27 @@ __all__ = ["BIAS", "FIGURES", "SIMULATED", "VARIATION"]
 _CHO = "Cho, Garcia-Molina (2003)"
 BIAS = "E[r̂]/r"
 VARIATION = "σ/r"
-#: Simulated values are a quantity of their own beside the exact one.
+#: The names of simulated quantities begin with this word.
 SIMULATED = "simulated "
-# Batches, each simulated anew, and pages in a batch.
+# 20 batches of 500 pages are simulated.
 _SIMULATION = Settings(repetitions=20, pages=(500,))
 
 
 def _last_modified_moments(ratio: float, n: int, corrected: bool = True) -> tuple[float, float]:
-    """Return mean and deviation of estimates from dates of last changes: n visits, `ratio` changes between two.
+    """Return mean and deviation of estimates from dates of last changes: n visits, `ratio` changes between visits.
 
     The estimate is X'/T (Figure 13), or X/T (Figure 10) if not `corrected`. The deviation is infinite for n = 2.
 
     Notes
     -----
-    Equation (3), with 1/T = ∫ exp(-s T) ds and 1/T² = ∫ s exp(-s T) ds. If k visits found a change, T is n - k
-    plus the sum of k independent times. Each of these has the density (5), whose Laplace transform is
-    L(s) = r/(r + s) (1 - exp(-r - s))/(1 - exp(-r)). One integral is left, over s = (1 + r) u/(1 - u).
+    Equation (3), with 1/T = ∫ exp(-s T) ds and 1/T² = ∫ s exp(-s T) ds. If k visits found a change, T is n - k plus the
+    sum of k independent times. Each of these has the density (5), whose Laplace transform is L(s) = r/(r + s) (1 -
+    exp(-r - s))/(1 - exp(-r)). This leaves one integral, over s = (1 + r) u/(1 - u).
 
     Examples
     --------
-    With two visits X/T is too high by a factor of log 4 at small rates and of 2 at great ones; X'/T is hardly biased:
+    With two visits, X/T is too high by a factor of log 4 at small rates, and of 2 at great rates. X'/T is nearly
+    unbiased:
 
     >>> [round(_last_modified_moments(r, 2, corrected=False)[0] / r, 3) for r in (1e-4, 50.0)]
     [1.386, 2.0]
@@ -60,7 +61,7 @@ def _last_modified_moments(ratio: float, n: int, corrected: bool = True) -> tupl
     """
     nodes, weights = _nodes()
     u = (nodes + 1) / 2
-    # Much of the integrand is near 1/T = 1, and its tail beyond r: a scale between the two serves both.
+    # Much of the integrand is near 1/T = 1, and its tail lies beyond r. A scale between the two is right for both.
     scale = 1.0 + ratio
     s, ds = scale * u / (1 - u), weights / 2 * scale / (1 - u) ** 2
     found = -np.expm1(-ratio)
@@ -82,7 +83,8 @@ def _nodes() -> tuple[FloatArray, FloatArray]:
 
 
 UNIFORM, REDUCED, FIRST, CORRECTED = "X/n", "-log((X̄ + 0.5)/(n + 0.5))", "X/T", "X'/T"
-#: For each estimator: how a bank is made, how its estimates are read, and its moments for a ratio r and n visits.
+#: For each estimator, three functions: one makes a bank, one reads its estimates, and one returns the moments for a
+#: ratio r and n visits.
 _KINDS: dict[str, tuple[Callable[[int], Any], Callable[[Any], FloatArray], Callable[[float, int], tuple[Any, Any]]]] = {
     UNIFORM: (Naive, Naive.change_rate, naive_moments),
     REDUCED: (BiasReduced, BiasReduced.change_rate, bias_reduced_moments),
@@ -122,8 +124,8 @@ def _curves(
 ) -> Run:
     """Compute curves at some ratios, and simulate at some points of them.
 
-    With fewer than `enough_visits`, the deviation of estimates from dates is infinite, or its estimate has no standard
-    error.
+    With fewer than `enough_visits` visits, the deviation of estimates from dates is not simulated. It is infinite
+    there, or its estimate has no standard error.
     """
 
     def exact(settings: Settings) -> Iterator[Row]:
@@ -162,7 +164,7 @@ def _region(settings: Settings) -> Iterator[Row]:
     ratios = np.arange(0.01, 10.0, 0.01)
     for n in [*range(1, 21), *range(25, 101, 5)]:
         biased = np.abs(bias_reduced_moments(ratios, n)[0] / ratios - 1) > 0.1
-        # The range goes from the first r with so small a bias to the next r without it.
+        # The range of r begins with the first bias below 10 %, and ends before the next greater bias.
         start = int(np.argmin(biased))
         until = start + int(np.argmax(biased[start:]))
         yield _exact("unbiased from r", (n,), 0.0 if start == 0 else float(ratios[start]))
@@ -182,7 +184,8 @@ def _computed(rows: Callable[[Settings], Iterator[Row]]) -> Run:
 
 WITHOUT_DATES, WITH_DATES = "r̂_e", "r̂_t"
 _COMPARED = tuple(float(r) for r in (0.1, 0.2, 0.5, 1, 2, 3, 4, 5, 6, 7, 10))
-#: By r, the visits after which the estimate without dates has less than 5 % of bias; 160 and 500 are the paper's.
+#: For each r, the number of visits after which the estimate without dates has a bias below 5 %. The numbers 160 and 500
+#: are the paper's.
 ENOUGH = {0.1: 50, 0.2: 50, 0.5: 50, 1.0: 50, 2.0: 50, 3.0: 50, 4.0: 80, 5.0: 160, 6.0: 500}
 
 
@@ -320,7 +323,7 @@ def _banks(visited: BoolArray, interval: float) -> dict[str, Estimator]:
 
 
 def _gamma(shapes: Sequence[float], n_visits: int, settled: int) -> Figure:
-    """Return the figure of pages that change once a second on average, beginning `settled` seconds before visits."""
+    """Return the figure of pages that change once a second on average, visited after `settled` seconds."""
 
     def measure(settings: Settings, shape: float, rng: np.random.Generator, repetition: int) -> Numbers:
         end = settled + n_visits
@@ -358,7 +361,7 @@ def _weekly(n_days: int, fastest: float, least_changes: int = 3) -> Figure:
     Parameters
     ----------
     fastest : float
-        The greatest rate of simulated pages, changes a day; rates are even up to it.
+        The greatest rate of simulated pages, in changes a day. Rates are uniformly distributed up to it.
     """
 
     def selected(changed: BoolArray) -> BoolArray:
@@ -398,7 +401,7 @@ def _weekly(n_days: int, fastest: float, least_changes: int = 3) -> Figure:
             ratio = np.asarray(bank.change_rate()) / projected
             off[name] = np.abs(ratio - 1.0)
             numbers[OFF, name, 0.0] = off[name].mean()
-            # Pages are counted by tenths of the ratio; the last tenth stands for all ratios from 2.5 on.
+            # Pages are counted by tenths of the ratio; the last tenth includes all ratios from 2.5 on.
             tenths = np.round(np.minimum(ratio, 2.5) * 10).astype(np.intp)
             for tenth, count in enumerate(np.bincount(tenths, minlength=26)):
                 numbers[_SHARE, name, tenth / 10] = count / len(changed)
@@ -440,7 +443,7 @@ def _by_policy(n_weeks: int, n_first: int, rate: Distribution, rate_words: str) 
     def measure(settings: Settings, case: None, rng: np.random.Generator, repetition: int) -> Numbers:
         n_pages = settings.n_pages
         rows, times = poisson_events(rng, np.minimum(rate.draw(rng, n_pages), 24.0), float(_WEEK * n_weeks))
-        # The paper's pages were looked at once a day: changes of a day show at its end.
+        # The paper's pages were visited once a day, so the changes of a day are found at its end.
         day = np.zeros((n_pages, _WEEK * n_weeks + 1), bool)
         day[rows, np.ceil(times).astype(np.intp)] = True
         seen = np.cumsum(day, axis=1)
@@ -474,13 +477,14 @@ def _by_policy(n_weeks: int, n_first: int, rate: Distribution, rate_words: str) 
 
 
 def _detected(seen: IndexArray, frequency: FloatArray, start: int) -> float:
-    """Count the visits, at even intervals after day `start`, between which a page changed.
+    """Count the visits that find a change; visits are at even intervals after day `start`.
 
-    `seen` has the days on which each page changed, up to the end of each day; `frequency` is in visits a day.
+    `seen` has the number of days with a change, for each page up to the end of each day. `frequency` is in visits a
+    day.
     """
     end = seen.shape[1] - 1
-    # A visit in the middle of a day finds the state at the end of the day before. The counts of those days show what is
-    # new.
+    # A visit in the middle of a day finds the state at the end of the day before. So the counts of two such days show
+    # whether the page changed between two visits.
     most = int(np.ceil(frequency.max(initial=0.0) * (end - start))) + 1
     total, before = 0, seen[:, start]
     for number in range(1, most + 1):
@@ -504,6 +508,7 @@ FIGURES = (
     # closer for 65 % of the pages. Its ratios would still be half as far from 1.
     _weekly(n_days=127, fastest=0.5),
     # Rates are spread very widely around once in 700 days. Then 23 % of the uniform policy's visits find a change, as
-    # in the paper (2,147,589 of 9,260,000). The naive policy gains as much on the uniform one as in the paper.
+    # in the paper (2,147,589 of 9,260,000). The naive policy then finds more changes than the uniform policy, by the
+    # same factor as in the paper.
     _by_policy(n_weeks=13, n_first=5, rate=lognormal(1 / 700, 5.0), rate_words="lognormal around 1/700, σ = 5.0"),
 )

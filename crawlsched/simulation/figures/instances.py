@@ -15,12 +15,12 @@ from crawlsched.simulation.history import History
 from crawlsched.simulation.replaying import Replayed, replay
 
 PAPER = "Busa-Fekete et al. (2025)"
-# Section 6.3; 100 repetitions are named at the head of section 6.
+# Section 6.3. The 100 repetitions are at the beginning of section 6.
 BANDWIDTH = 100.0
 SECTION_6 = Settings(repetitions=100, pages=(100, 200, 500, 750, 1000), horizon=1000.0)
 #: The optimal continuous policy without announcements, problem (5).
 BASELINE = "baseline"
-#: Policies by their names in the paper, as `replay` knows them.
+#: The paper's name of each policy, and its name in `replay`.
 POLICIES = {
     "GREEDY": "greedy",
     "LDS": "lds",
@@ -68,7 +68,7 @@ class Instances:
     change_rate: Distribution = UNIT  # Δ and μ of each page
     importance: Distribution = UNIT
     recall: Distribution | None = None  # λ: the probability that a change is announced; None where nothing is announced
-    false_signal_rate: Distribution | None = None  # ν; None where nothing false is announced
+    false_signal_rate: Distribution | None = None  # ν; None where no announcement is false
 
     def words(self) -> dict[str, str]:
         """Name the distribution of each quantity."""
@@ -97,9 +97,10 @@ def history_of(
     false_signal_rate: FloatArray | None,
     horizon: float,
 ) -> History:
-    """Draw the events of pages from 0 to the horizon; rates are None where nothing is announced, or nothing false.
+    """Draw the events of pages from 0 to the horizon; `recall` is None if nothing is announced.
 
-    Changes, those announced among them, and false announcements come as independent Poisson processes.
+    Changes and false announcements are independent Poisson processes. Each change is announced with the probability
+    `recall`. `false_signal_rate` is None if no announcement is false.
     """
     none = np.zeros(importance.size)
     change_rows, change_times = poisson_events(rng, change_rate, horizon)

@@ -1,4 +1,4 @@
-"""Figures 1 to 5 of the online estimators' journal paper, and 1 and 3 of the conference paper: estimates and errors.
+"""Figures 1 to 5 of the online estimators' journal paper, 1 and 3 of the conference paper: estimates and errors.
 
 Banks of estimators learn from the same visits, and their errors after each visit are compared.
 """
@@ -56,7 +56,7 @@ Visits = tuple[FloatArray, BoolArray, npt.NDArray[np.intp]]
 
 
 def generators(settings: Settings, case: int = 0) -> list[np.random.Generator]:
-    """Return a generator for each repetition; further repetitions leave earlier ones as they were."""
+    """Return a generator for each repetition; the first repetitions do not depend on their number."""
     children = np.random.SeedSequence([settings.seed, case]).spawn(settings.repetitions)
     return [np.random.default_rng(child) for child in children]
 
@@ -75,7 +75,7 @@ def random_visits(settings: Settings, change_rate: float, crawl_rate: float, n_v
 def bank(name: str, n_pages: int, crawl_rate: float | FloatArray, parameters: Mapping[str, Any]) -> Estimator:
     """Return the bank of an estimator by its name in the papers, a row for each page or repetition.
 
-    Some of the papers' step sizes lie outside of the theorems on purpose, so that warning is ignored.
+    Some of the papers' step sizes lie outside of the theorems on purpose, so the warning about it is ignored.
     """
     rate = {} if name in ("Naive", "MLE") else {"crawl_rate": crawl_rate}
     with warnings.catch_warnings():
@@ -107,14 +107,14 @@ def follow(banks: Mapping[str, Estimator], visits: Visits, marks: Sequence[int])
 def error_rows(
     estimates: Mapping[str, FloatArray], truth: float, marks: Sequence[int], labels: tuple[Label, ...] = ()
 ) -> Iterable[Row]:
-    """Give for each estimator and mark the mean estimate, its spread, its error, and the first repetition's."""
+    """Yield mean, spread and error of the estimates, and the first repetition's estimate, by estimator and mark."""
     for name, columns in estimates.items():
         for mark, values in zip(marks, columns, strict=True):
             place: tuple[Label, ...] = (*labels, mark, name)
             yield from summarize({(ESTIMATE, *place): values})
             n = values.size
             spread = float(np.std(values, ddof=1)) if n > 1 else nan
-            # The standard error is that of a normal distribution.
+            # This is the standard error for a normal distribution.
             yield Row(SPREAD, place, spread, spread / sqrt(2 * (n - 1)) if n > 1 else nan, n)
             (square,) = summarize({(ERROR, *place): (values - truth) ** 2})
             root = sqrt(square.mean)
@@ -163,7 +163,7 @@ def _words(change_rate: float, crawl_rate: float) -> dict[str, str]:
     return {"change rate Δ": f"{change_rate:g}", "crawl rate p": f"{crawl_rate:g}", "horizon counts": "visits of a run"}
 
 
-# -- figure 5, and 3 of the conference paper: what the step sizes do
+# -- figure 5, and figure 3 of the conference paper: the effect of step sizes
 
 #: The estimator of a panel, and its parameters by their names.
 Choices = tuple[str, Steps]
@@ -230,10 +230,10 @@ EDITED_STEPS: Steps = {
 
 
 def _traces(settings: Settings, n_changes: int, change_rate: float) -> tuple[list[FloatArray], float]:
-    """Return a page's changes in each repetition, hours, and their rate.
+    """Return the times of a page's changes in each repetition, in hours, and the rate of changes.
 
-    If a file is given, they are the history of the page that changes most. Otherwise a history is generated for each
-    repetition.
+    If a file is given, the times are the history of the page that changes most. Otherwise a history is generated for
+    each repetition.
     """
     if settings.history is None:
         drawn_times = [np.cumsum(rng.exponential(1 / change_rate, n_changes)) for rng in generators(settings)]

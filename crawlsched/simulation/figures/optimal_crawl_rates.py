@@ -1,4 +1,4 @@
-"""Figure 6 of the online estimators' journal paper, and 2 of the conference paper: crawl rates from estimates."""
+"""Crawl rates from estimates: Figure 6 of the online estimators' journal paper, and 2 of the conference paper."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def _best_rates(
 ) -> FloatArray:
     """Return the crawl rates of Algorithm 2 of Azar et al. for estimated change rates.
 
-    A page estimated at 0 would never be visited again, and would cause a division by 0. So it counts as having the
-    least rate.
+    A page estimated at 0 would never be visited again, and would cause a division by 0. So its estimate is raised to
+    the least rate.
     """
     return poisson_crawl_rates(np.maximum(change_rate, least_rate), importance, bandwidth).rates
 
@@ -60,12 +60,12 @@ def _mean_freshness(rates: FloatArray, change_rate: FloatArray, importance: Floa
     return float((weights * fresh).sum() / weights.sum())
 
 
-# -- figure 6 of the journal paper: estimated in rounds, and the bandwidth divided anew after each
+# -- figure 6 of the journal paper: after each round of estimates, the bandwidth is divided anew
 
 # Section 5: few pages change often, and are worth more.
 _TRUTH = np.repeat([4.5 / 7, 0.5 / 43], [7, 43])
 _IMPORTANCE = np.repeat([2.0, 1.0], [7, 43])
-# One page is shown; distances are those of all pages like it, which have the same distribution.
+# One page of each kind is drawn. Distances are means over all pages of that kind.
 SHOWN = {"frequently changing page 5": (4, slice(0, 7)), "slowly changing page 10": (9, slice(7, 50))}
 STEPS_6: Steps = {"LLN": {"alpha": 1.0}, "SA": {"eta": 0.75}, "SAM": {"eta": 1.3, "beta": 0.75}}
 
@@ -84,7 +84,7 @@ def _adapting(bandwidth: float, n_visits: int) -> Figure:
             numbers[IN_ALL, "all pages", number, name] = float(np.abs(rates - best).sum() / best.sum())
             numbers[FRESHNESS, "all pages", number, name] = _mean_freshness(rates, _TRUTH, _IMPORTANCE)
             if number < settings.steps:
-                # Pages that are not crawled teach nothing: they keep their estimates.
+                # Estimates of pages that are not crawled do not change.
                 crawled = np.flatnonzero(rates > 0)
                 visits = _visit(rng, _TRUTH[crawled], rates[crawled], n_visits)
                 banks = {name: bank(name, crawled.size, rates[crawled], STEPS_6[name])}
@@ -125,7 +125,7 @@ def _adapting(bandwidth: float, n_visits: int) -> Figure:
     )
 
 
-# -- figure 2 of the conference paper: the bandwidth divided by what is estimated from visits at equal rates
+# -- figure 2 of the conference paper: estimates from visits at equal rates decide how the bandwidth is divided
 
 ESTIMATORS: Steps = {"Naive": {}, "LLN": {"alpha": 1.0}, "SA": {"eta": 0.75}}
 

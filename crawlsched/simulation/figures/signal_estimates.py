@@ -1,4 +1,4 @@
-"""Figures 6, 10 and 11 of the noisy-signals paper: the crawl value with its first terms; precision and recall."""
+"""Figures 6 (first terms of the crawl value), 10 and 11 (precision and recall) of the noisy-signals paper."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def visits(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return elapsed time, announcements and whether there was a change for every visit to one page.
 
-    Changes, those announced among them, false announcements and crawls come as Poisson processes.
+    Changes, announced changes, false announcements and crawls are Poisson processes.
     """
     false_signal_rate = recall * change_rate * (1.0 - precision) / precision
     rows, times = poisson_events(rng, np.array([change_rate, false_signal_rate, crawl_rate]), horizon)
@@ -43,12 +43,12 @@ def visits(
 
 
 def _count(times: FloatArray, edges: FloatArray) -> Any:
-    # A time at an edge belongs to the visit there.
+    # An event at the time of a visit belongs to that visit.
     return np.diff(np.sort(times).searchsorted(edges, side="right"))
 
 
 def _estimate(fit: Fit, settings: Settings, relative: float, rng: np.random.Generator, repetition: int) -> Numbers:
-    """Estimate precision and recall of a page drawn at random, for a relative rate of crawls."""
+    """Estimate precision and recall of a page drawn at random, with `relative` crawls per change."""
     true = dict(zip(MEASURES, QUALITY.draw(rng, 2).tolist(), strict=True))
     change_rate = 1.0 / float(CHANGE_INTERVAL.draw(rng, 1)[0])
     seen = visits(rng, **true, change_rate=change_rate, crawl_rate=relative * change_rate, horizon=settings.time)
@@ -87,7 +87,7 @@ def _figure(
     )
 
 
-# -- figure 6: the crawl value, and what is left of it with the first terms of its sum
+# -- figure 6: the crawl value, and its approximations by the first terms of its sum
 
 VALUE, EXACT, LIMIT = "crawl value", "exact", "asymptotic value"
 TERMS = {"1 term": 1, "2 terms": 2, "3 terms": 3}
@@ -97,7 +97,7 @@ def _first_terms(change_rate: float, recall: float, false_signal_rate: float, n_
     """Return the figure of the crawl value of a page with these rates, and of its approximations; nothing is random."""
 
     def measure(settings: Settings, case: None, rng: np.random.Generator, repetition: int) -> Numbers:
-        # Effective elapsed time: without announcements it is the elapsed time.
+        # Without announcements, the effective elapsed time is the elapsed time.
         elapsed = np.append(np.linspace(0.0, settings.time, n_steps + 1), np.inf)
         numbers: Numbers = {(VALUE, LIMIT, np.inf): 1.0 / change_rate}
         for name, terms in {EXACT: None, **TERMS}.items():
@@ -122,7 +122,8 @@ def _first_terms(change_rate: float, recall: float, false_signal_rate: float, n_
 
 
 FIGURES = (
-    # The paper does not say which page it is: this one is of section 6.6, with the lowest rate of false announcements.
+    # The paper does not say which page it draws. This page is from section 6.6, with the lowest rate of false
+    # announcements.
     _first_terms(change_rate=0.5, recall=0.5, false_signal_rate=0.1),
     _figure(10, "bias of precision and recall as counted interval by interval", SignalQuality.fit_naive),
     _figure(
