@@ -177,7 +177,7 @@ class Scheduler(BaseScheduler):
             await maybe_deferred_to_future(closed)
 
     def has_pending_requests(self) -> bool:
-        """Return True until a run of one pass is over, since a collection always has a next page."""
+        """Return True while the crawl goes on: until it is closed or, in a run of one pass, until the pass is over."""
         if self._closed or self._refresher.one_pass is None or not self._refresher.is_open:
             return not self._closed
         return self._has_requests() or not self._refresher.pass_is_over(self._refresher.clock())

@@ -274,8 +274,8 @@ class DownloaderSlots:
             return now + LOOK_AGAIN  # the end of a visit to it is announced at once
         if slot is None:
             return now
-        # A host that will be free before the next slot is asked at the present slot. Scrapy waits for the rest of the
-        # delay.
+        # If a host will be free before the next slot, its request goes out at the present slot, and Scrapy waits for
+        # the rest of the delay.
         seconds_left = slot.seconds_left - max(LOOK_AGAIN, 1.0 / self._refresher.rate.slots.rate)
         if seconds_left > 0:
             return now + seconds_left

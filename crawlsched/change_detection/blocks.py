@@ -32,7 +32,7 @@ _ENDED_BY: dict[str, tuple[frozenset[str], frozenset[str] | None]] = {
 ), (frozenset({"p"}), None))  # fmt: skip
 # In a name, a digit and the characters after it are a number or made up by a program: "item-12", "css-1q2w3e".
 _MADE_UP = re.compile(r"\d\S*")
-# The first steps of paths to values by their keys, and of paths to lines, cells and members.
+# Paths that begin with these words lead to a value by its keys, or to a line, a cell or a member.
 _OF_KEYS, _OF_LINES = frozenset({"json", "json-ld", "script"}), frozenset({"text", "xml"})
 _CELLS = frozenset({"td", "th"})
 # The classes and ids of these elements do not count, since they often belong to a single page.

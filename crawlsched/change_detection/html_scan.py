@@ -45,7 +45,7 @@ _PART_WITHOUT_TAGS = re.compile(
     rf"<!--(?:-?>|.*?(?:--!?>|\Z))|(?P<tag><({'|'.join(sorted(_CLOSERS))})(?=[\s/>]){_WITHIN}>?)(?P<held>.*?)(?=</\2[\s/>]|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
-# For parts in which tags are not read one by one: the tags that can say something to readers or programs, and all tags.
+# Two patterns for parts in which tags are not read one by one: a tag that can tell something, and any tag.
 _TELLING_TAG = re.compile(rf"<((?i:s|del|strike)(?=>)|[a-zA-Z][^\s/>]*+[\s/]{_WITHIN})(?:>|\Z)")
 _ANY_TAG = re.compile(rf"<[a-zA-Z/!?]{_WITHIN}>?")
 _XHTML = "http://www.w3.org/1999/xhtml"

@@ -52,7 +52,7 @@ def read_condition(text: str, kinds: "Mapping[str, Kind]", now: float) -> "Condi
     kind = kinds[_column(name, kinds)].kind
     if operator in ("~", "!~"):
         if kind != "text":
-            raise CrawlschedError(f"A pattern fits texts only, and {name} is none; got {text!r}.")
+            raise CrawlschedError(f"A pattern fits texts only, and the column {name} has no texts; got {text!r}.")
         return Condition(name, operator, value)
     if value.lower() in _NONE:
         if operator not in ("=", "!="):

@@ -66,7 +66,7 @@ class CommandParser(argparse.ArgumentParser):
         return f"{before}{listed}\n\n{after[after.index('example') :]}"
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse; for commands that take URLs, the word after ``--json`` is a file only if its ending is a file's."""
+        """Parse; if a command takes URLs, a word after ``--json`` is a file only if it ends in .json or .json.gz."""
         takes = self._get_positional_actions()
         if args is not None and takes and not isinstance(takes[0], argparse._SubParsersAction):
             args = _json_alone(args)

@@ -7,7 +7,7 @@ __all__ = ["CONVERGED", "GOLDEN", "LARGEST_LOG", "LONGEST", "ROUNDS", "SHORTEST"
 
 #: A sum below this may have lost digits, since its terms may lie below the smallest normal number.
 TINY = float_info.min / float_info.epsilon
-#: The exponentials of this number and of its negative have all their digits. A larger exponent counts as infinite.
+#: Up to this number x, neither exp(x) nor exp(-x) loses digits. A larger exponent counts as infinite.
 LARGEST_LOG = -math.log(float_info.min)
 #: Times below the first or above the second limit count as the limit (seconds), so that sums and quotients of times are
 #: finite.

@@ -46,11 +46,11 @@ logger = logging.getLogger(__name__)
 _LONGEST_UNSAVED = 2.0
 #: Seconds between two writes. A crash loses at most the changes of this time and 0.2 s more.
 FLUSH_INTERVAL = 0.3
-# Facts of pages are read ahead once in this time (seconds), for the pages that are likely to be picked in twice this
-# time.
+# Seconds between two times of reading ahead. Facts are read for the pages that are likely to be picked within twice
+# these seconds.
 _READ_AHEAD = 0.7
-# If a page was not read ahead, this number of likely pages is read together with it. Reading ahead always asks for more
-# pages.
+# If a page was not read ahead, this number of likely pages is read together with it. Reading ahead takes this number of
+# pages more than are likely to be picked.
 _READ_TOGETHER = 32
 # Seconds for the last writes at the end. Work in the other thread has a third of this time, and so has each answer of
 # the database.

@@ -47,7 +47,7 @@ class Dispatcher:
         read_content(Body(b"<p>", "text/html", None, ""), self._recipes.of(""))
 
     def next_pages(self, now: float, host_free_at: Callable[[int, float], float]) -> Iterator[tuple[Visit, PageFacts]]:
-        """Yield visits of the most valuable pages whose hosts may be asked now; each begins when it is asked for."""
+        """Yield visits of the most valuable pages whose hosts may be asked now; a visit begins when it is yielded."""
         for _ in range(_TRIES):
             if (pick := self._pick(now, host_free_at)) is None:
                 return

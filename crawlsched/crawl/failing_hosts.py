@@ -27,8 +27,8 @@ _AT_ONCE = 2**15
 class FailingHosts:
     """Find out from time to time which hosts fail, if pages have failed or answered again.
 
-    A host begins to fail when it rests for its errors, or when more than half of its pages fail. It fails until at most
-    a third of its pages fail.
+    A host begins to fail when it rests for its errors, or when more than half of its pages fail. It has
+    recovered when no more than a third of its pages fail.
     """
 
     def __init__(self, collection: Collection) -> None:

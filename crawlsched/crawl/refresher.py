@@ -349,7 +349,7 @@ class Refresher:
         return self.nothing_is_left(now) if self.sharing is None else self.sharing.pass_is_over
 
     def nothing_is_left(self, now: float) -> bool:
-        """Whether one pass over the pages in memory is over."""
+        """Whether a run of one pass has nothing left to do for the pages in memory."""
         if self.one_pass is None or not self.starts.has_ended or self.visits or self.probes:
             return False
         if self.long_work.has_work or not self.has_read_commands or self.collection.sources.n_due(now):

@@ -65,7 +65,7 @@ def encoded(relative: FloatArray, offset: Any) -> npt.NDArray[np.uint8]:
     Rates more than 32 nats below the maximum get the last code, so no rate is ever excluded for good.
     """
     # Rounding has to be right on average in nats. With an offset o, a value s (in squares) gets a code of at least k
-    # where s - o (1 - o) >= (k - o)². This holds if s lies at least the share 1 - o of the way from (k - 1)² to k².
+    # where s - o (1 - o) >= (k - o)². This holds if s >= (k - 1)² + (1 - o) (k² - (k - 1)²).
     # Conversion to an integer cuts off the fraction.
     squares = relative * -_SQUARES_PER_NAT
     squares -= offset * (1.0 - offset)

@@ -68,7 +68,7 @@ class MaximumLikelihood(Estimator):
         super().__init__(n_pages)
 
     def _new_rows(self, n: int) -> Columns:
-        # Estimates are solved for when asked for, and kept until the next visit.
+        # An estimate is computed when somebody asks for it, and kept until the next visit.
         return {"unchanged_time": np.zeros(n), "estimate": np.zeros(n), "stale": np.zeros(n, dtype=np.bool_)}
 
     def _observe(self, seen: Observations) -> None:
@@ -138,7 +138,7 @@ class MomentMatching(Estimator):
     _keeps_intervals: ClassVar[bool] = True
 
     def _new_rows(self, n: int) -> Columns:
-        # Estimates are solved for when asked for, and kept until the next visit.
+        # An estimate is computed when somebody asks for it, and kept until the next visit.
         return {"changes": np.zeros(n), "estimate": np.zeros(n), "stale": np.zeros(n, dtype=np.bool_)}
 
     def _observe(self, seen: Observations) -> None:

@@ -207,8 +207,8 @@ class Feed:
         position = cursor[shard]
         if position < pruned:
             raise CrawlschedError(
-                f"The changes after the cursor {cursor} are no longer kept: the oldest that can be followed is "
-                f"{self.start()} (CRAWLSCHED_OBSERVATION_RETENTION sets how long); begin there, or by a time."
+                f"The changes after the cursor {cursor} are no longer kept: the oldest cursor that can be followed is "
+                f"{self.start()}; give it, or a time (CRAWLSCHED_OBSERVATION_RETENTION sets how long they are kept)."
             )
         if position > given:
             raise CrawlschedError(

@@ -52,8 +52,8 @@ class Filing:
         # Forced pages, and due pages that have a deadline.
         self._forced, self._overdue = HostQueue(self._resting), HostQueue(self._resting)
         self._force_numbers, self._samples = count(), count()
-        # Pages whose due times will be computed at the next look. Until then the column has a time before which they
-        # are not due.
+        # Pages whose due times will be computed at the next look. Until then their entries in the column of due times
+        # are lower bounds.
         self._filed: set[int] = set()
         # Pages whose due times have to be computed anew, because the level of all hosts or of one host has fallen.
         self._anew: list[range | IndexArray] = []
@@ -110,7 +110,7 @@ class Filing:
         """File anew the pages whose values have changed, if they are in the frontier and not in flight; O(1) a page."""
         inside = pages[pages < self._due.place.size]
         inside = inside[self._due.place[inside] > IN_FLIGHT]
-        # New pages that stand where they belong keep their turns.
+        # A new page that is already in its right place in the queue stays there, so that it does not lose its turn.
         stay = (self._due.place[inside] == NEW) & (self._eligible_at(inside) <= now)
         stay[stay] = [self.new.stands_right(page) for page in inside[stay].tolist()]
         self.file(inside[~stay], now)

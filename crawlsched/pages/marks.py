@@ -42,7 +42,7 @@ _FAILURES = START - _FAILURE
 
 
 def n_failures(marks: int) -> int:
-    """Return the number of failed deliveries in a row that is stored in the marks.
+    """Return how many deliveries in a row have failed, as the marks say.
 
     >>> marks = with_failures(NEWS, 3)
     >>> n_failures(marks), marks & NEWS, n_failures(with_failures(marks, 99))

@@ -80,7 +80,7 @@ class Rounds:
         return now - self._longest * self._n_live / bandwidth
 
     def _waiting(self, frontier: Frontier, begin: int, since: float) -> Iterator[int]:
-        """Yield the pages of the part at `begin` that were last crawled, or else found, before `since`."""
+        """Yield the pages of the part at `begin` whose wait began, when they were crawled or found, before `since`."""
         columns, part = self._pages, slice(begin, min(begin + AT_ONCE, self._pages.n))
         last = columns.crawled_at[part]
         if not np.minimum.reduce(last, initial=np.inf) < since:

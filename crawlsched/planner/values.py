@@ -110,7 +110,7 @@ class PosteriorValues(CrawlValues):
     def _values(
         self, pages: IndexArray, crawled_at: FloatArray, signals: FloatArray, now: float | FloatArray
     ) -> FloatArray:
-        # If a page was never crawled, the time since its crawl is infinite, and its value is the limit of all values.
+        # If a page was never crawled, the time since its crawl is infinite, and its value is the limit for long times.
         values, elapsed = np.empty(pages.size), np.maximum(now - crawled_at, 0.0)
         rate, weight, _ = signals
         noisy = (rate > 0.0) & (weight > 0.0) & (elapsed < np.inf)

@@ -48,7 +48,7 @@ ESTIMATOR_NAMES = (*POINT_ESTIMATORS, "posterior", "known", "hindsight")
 
 _ORDERS: dict[str, type[Planned]] = {"lds": LowDiscrepancy, "poisson": AtRandom}
 _GIVEN = ("known", "hindsight")
-# With this estimator, the policy posterior uses its own posterior, and learns at each visit when the page was modified.
+# With this estimator, the policy `posterior` learns as usual, and also from the date of modification at each visit.
 _DATED = "last_modified"
 
 

@@ -93,8 +93,8 @@ collections = _table(
     "collections",
     {},
     Column("name", Text, nullable=False),
-    # The largest number of a page and of a change that was ever used, also by a deleted row. Then the largest number of
-    # a change that was deleted for its age.
+    # The largest number that a page ever had, and the largest that a change ever had, also in deleted rows. The third
+    # column is the largest number of the changes that were deleted for their age.
     Column("pages_given", BigInteger),
     Column("changes_given", BigInteger),
     Column("changes_pruned", BigInteger),
@@ -103,7 +103,7 @@ collections = _table(
 
 
 def _state(name: str, kind: Any, **options: Any) -> Column[Any]:
-    """Make a column for a column of `crawlsched.pages.Pages` or of the planner."""
+    """Make a table's column that stores an array of `crawlsched.pages.Pages` or of the planner."""
     return Column(name, kind, info={"is_state": True}, **options)
 
 
@@ -242,8 +242,8 @@ announcements = _table(
     sqlite_with_rowid=False,
 )
 
-# The announcements of a page's sources, if it has several. The row of the page's first source only counts and dates
-# its announcements; its other numbers are in `pages`.
+# The announcements of a page's sources, if it has several. For the page's first source, this table has only the number
+# and the dates of announcements; the other numbers of this source are in `pages`.
 further_sources = _table(
     "further_sources",
     {"page": BigInteger, "source": Integer},

@@ -93,7 +93,7 @@ def checks(
 
     `freshness` is the least expected freshness, and `budget` the least share of a minute's slots that are used. At most
     `undelivered` changes may wait for the spider, and a host may rest for at most `rest` seconds. The last pass must
-    have ended at most `last_pass` seconds ago. With this limit no crawl has to run.
+    have ended at most `last_pass` seconds ago; if this limit is given, it is also well that no crawl runs now.
     """
     status = seen.status
     found = [_leased(seen) if last_pass is None else _passed(seen, last_pass)]
@@ -178,7 +178,7 @@ def _passed(seen: Vitals, longest: float) -> Check:
     elif owner.released_at is None:
         return Check("passed", False, f"the last pass broke off {say_duration(seen.time - owner.heartbeat_at)} ago")
     else:
-        # Commands that write to the store, such as `crawlsched import`, are no passes.
+        # A command that wrote to the store, such as `crawlsched import`, does not count as a pass.
         ended = seen.status.get("last_sent_at") if owner.spider.startswith("crawlsched ") else owner.released_at
         if ended is None:
             return Check("passed", False, "it was never crawled")

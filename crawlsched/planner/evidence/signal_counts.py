@@ -54,7 +54,7 @@ class SignalCounts:
     def take(self, rows: IndexArray, source: int, at: float, since: float) -> IndexArray:
         """Count an announcement for each of some pages; return the pages whose crawl values have to be computed anew.
 
-        The source was read at `at`. The announcements may have been there since `since`.
+        The source was read at `at`. The announcements may have been there from the time `since` on.
         """
         columns = self._pages
         rows = rows[(columns.crawled_at[rows] <= at) & (columns.state[rows] != FREE)]

@@ -325,7 +325,7 @@ def _demand(snapshot: Snapshot, parameters: Parameters, bandwidth: float) -> tup
     levels = np.geomspace(highest, highest * 10.0**-decades, decades * POINTS_PER_DECADE)
     # A page is crawled as often as it reaches the threshold. A page that never reaches it is not crawled.
     rate_of_cell = np.append(1 / grid.elapsed, 0.0)
-    # Row 0 is the sum for hosts without a limit. Every other row is a host, whose pages together get what it allows.
+    # Row 0 is the sum for hosts without a limit. Each row after it is one host with a limit, which bounds the row.
     limits = snapshot.host_limits[chosen]
     is_limited = np.isfinite(limits)
     _, first, number = np.unique(snapshot.hosts[chosen[is_limited]], return_index=True, return_inverse=True)

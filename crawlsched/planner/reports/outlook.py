@@ -92,7 +92,7 @@ class Outlook:
         self._seen = np.zeros(_LEVELS.size + 1)
 
     def add(self, planner: Planner, pages: IndexArray, each: float = 1.0) -> None:
-        """Add pages; if they are a sample, each stands for `each` pages."""
+        """Add pages; if they are a sample, every page stands for `each` pages."""
         _, signal_weight = planner.announcements.signals(pages)
         edges = self._edges
         all_limits = planner.intervals.limits

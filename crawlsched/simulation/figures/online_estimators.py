@@ -56,7 +56,7 @@ Visits = tuple[FloatArray, BoolArray, npt.NDArray[np.intp]]
 
 
 def generators(settings: Settings, case: int = 0) -> list[np.random.Generator]:
-    """Return a generator for each repetition; the first repetitions do not depend on their number."""
+    """Return a generator for each repetition; with more repetitions, the first ones stay the same."""
     children = np.random.SeedSequence([settings.seed, case]).spawn(settings.repetitions)
     return [np.random.default_rng(child) for child in children]
 
