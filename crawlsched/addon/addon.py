@@ -31,8 +31,8 @@ __all__ = ["Addon"]
 
 logger = logging.getLogger(__name__)
 
-# The middleware stands nearest to the engine. It sees decoded bodies after redirects and retries, and the requests that
-# other middlewares refused.
+# This order is nearest to the engine. So the middleware gets decoded bodies after redirects and retries, and the
+# requests that other middlewares refused.
 _NEAREST = 25
 _SCRAPYS_OWN = (
     # With Scrapy's limit of 16, one slow host would leave slots unused. The limit of 1,000 bounds the memory.

@@ -48,7 +48,7 @@ _VALIDATORS = ("If-None-Match", "If-Modified-Since")
 
 
 class RefreshMiddleware:
-    """Make requests conditional, and tell the refresher how each visit ended."""
+    """Make requests conditional, and report to the refresher how each visit ended."""
 
     def __init__(self, crawler: Crawler, refresher: Refresher) -> None:
         self._crawler = crawler
@@ -279,7 +279,7 @@ class VisitErrback:
         visit = self.refresher.visits.get(self.token)
         if visit is not None:
             # The middleware has seen requests that were refused before they went out. Failures of a response (endless
-            # redirects, a decompression bomb, another middleware's exception) show here first.
+            # redirects, a decompression bomb, another middleware's exception) are first seen here.
             self.refresher.visit_ends.resolve(visit, Outcome.ERROR, self.refresher.clock())
         self.refresher.book.failed(self.token, self.refresher.clock())
         if self.is_ours:  # the spider has not asked for this request

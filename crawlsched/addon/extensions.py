@@ -46,8 +46,8 @@ __all__ = ["INTERPRETER", "Refresh", "clear_cancelled_timers"]
 def clear_cancelled_timers() -> None:
     """Let the reactor throw away timers that were cancelled.
 
-    The reactor does so by itself only when one of its own timers is due, which is rare with asyncio. Otherwise the
-    time-outs of three minutes of requests would stay in memory: 70 MB at 500 requests a second.
+    The reactor does so by itself only when one of its own timers is due, which is rare with asyncio. Without this, the
+    time-outs of the requests of the last three minutes would stay in memory: 70 MB at 500 requests a second.
     """
     if is_reactor_installed():
         reactor: Any = import_module("twisted.internet.reactor")

@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 
 async def wait(seconds: float) -> None:
-    """Wait while other tasks run; with 0, all tasks that are ready run first."""
+    """Wait for this time while other tasks run; 0: until the tasks that are ready now have run."""
     gone: Deferred[None] = Deferred()
     call_later(seconds, gone.callback, None)
     await maybe_deferred_to_future(gone)

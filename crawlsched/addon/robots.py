@@ -27,7 +27,8 @@ logger = logging.getLogger(__name__)
 
 # A robots.txt is kept for as long as Cache-Control says, within these limits in seconds (RFC 9309, 2.4).
 _SHORTEST, _LONGEST = 10.0, DAY
-# Within a day, a robots.txt is read again only if its host has got this number of requests for each earlier reading.
+# A robots.txt that is younger than a day is read again only if its host has got this number of requests for each
+# reading so far.
 _REQUESTS_EACH = 100
 _max_age = re.compile(r"max-age\s*=\s*\"?(\d{1,9})", re.IGNORECASE).search
 
@@ -61,11 +62,11 @@ class RobotsFiles:
         self._copies[urlsplit(url).netloc] = _Copy(url, self._refresher.clock(), seconds, hash(body))
 
     def refused(self, request: Request) -> None:
-        """A page was not asked for, since the robots.txt of its host forbids it."""
+        """Note that a page was not requested, since the robots.txt of its host forbids it."""
         self._forbidding.add(urlparse_cached(request).netloc)
 
     def due(self, request: Request) -> str | None:
-        """Count a request to a host; return the host if its robots.txt is to be read again before the request goes."""
+        """Count a request to a host; return the host if its robots.txt must be read again before this request."""
         netloc = urlparse_cached(request).netloc
         if (copy := self._copies.get(netloc)) is None:
             return None
@@ -73,7 +74,7 @@ class RobotsFiles:
         return netloc if self._is_due(copy) else None
 
     def look(self) -> None:
-        """Read the due robots.txt of hosts that forbid pages: if all are forbidden, no request leads to a reading."""
+        """Read the due robots.txt of hosts that forbid pages; such a host may get no request for `due` to count."""
         if not self._refresher.rate.rests:
             for netloc in self._forbidding & self._copies.keys():
                 if self._is_due(self._copies[netloc]):

@@ -61,12 +61,12 @@ __all__ = ["FALLBACK_SCHEDULER", "LOOK_INTERVAL", "Scheduler"]
 
 logger = logging.getLogger(__name__)
 
-#: The setting in which the add-on keeps the project's SCHEDULER. That scheduler gets the requests that are no pages.
+#: The setting for the project's own SCHEDULER, which gets the requests that are not for pages.
 FALLBACK_SCHEDULER = "SCHEDULER_BEFORE_CRAWLSCHED"
 #: Seconds between two checks of work that is not urgent. If a handler of spider_idle raises DontCloseSpider, the signal
 #: is sent again after this time, as in Scrapy.
 LOOK_INTERVAL = 5.0
-# Keys of meta that a request must not take over from the request that it was made of.
+# If a request is made of another request, it must not take over these keys of meta.
 _OWN_META = ("crawlsched_visit", "crawlsched_source", "crawlsched_changed", "crawlsched_named_by_site")
 # Marks a request for which `_pass_filter` has set dont_filter.
 _FILTERED_META = "crawlsched_filtered"
@@ -186,7 +186,7 @@ class Scheduler(BaseScheduler):
         return bool(self._handed_over or self._continuations or self._fallback.has_pending_requests())
 
     def enqueue_request(self, request: Request) -> bool:
-        """Take a request: of a slot, a redirect, a retry, a page, or one for the fallback scheduler.
+        """Take a request: for a slot, a redirect, a retry, for a page, or for the fallback scheduler.
 
         It returns False if the page is known already, or was forgotten on purpose.
         """
@@ -204,8 +204,8 @@ class Scheduler(BaseScheduler):
                 visit.is_waiting = True
                 self._continuations.append(request)
                 return True
-            # The visit has ended, so the spider has made this request of a sent request, or yields the sent request
-            # again. The end of a visit's items is noticed by the sent request, so a copy is made.
+            # The visit has ended, so the spider yields the sent request again, or a request made of it. The sent
+            # request must not change, since the ends of the visit's items are noticed by it. So a copy is made.
             request = _without_visit(request)
         template = self._kept_as(request, was_sent=token is not None)
         delivery = self._refresher.book.get(yielded_by)
@@ -329,8 +329,8 @@ class Scheduler(BaseScheduler):
         assert engine is not None
         is_held_up = self._refresher.rate.is_behind or self._refresher.must_wait(now)
         if self._handed_over or engine.paused or engine.needs_backout() or is_held_up:
-            # The slot is not lost: it comes later, if the engine is free again within the longest debt of the slot
-            # clock.
+            # The slot is not lost: the slot clock makes up for it if the engine is free again within the longest debt
+            # of the clock.
             self._engine_was_busy = True
             self._arm(min(1.0 / slots.rate, LOOK_AGAIN))
             return
@@ -463,7 +463,7 @@ class Scheduler(BaseScheduler):
             # engine.crawl() is the public way to wake the engine. It calls `enqueue_request` now; `next_request`
             # follows soon.
             self._crawler.engine.crawl(request)
-        except Exception as error:  # in the spider's classes or data, in a handler of signals, or out of memory
+        except Exception as error:  # an error in the spider's classes, in a handler of signals, or a lack of memory
             logger.error("The request for %s cannot be made, so it waits: %s", visit.url, in_words(error))
             outcome = Outcome.ERROR
             if len(self._handed_over) > n_before:
@@ -483,7 +483,7 @@ class Scheduler(BaseScheduler):
         wake(self._crawler)
 
     def _announced(self, request: Request) -> None:
-        """Note the end of a callback's request, in case another component refuses it before `enqueue_request`."""
+        """Notice the end of a callback's request that another component refuses before `enqueue_request`."""
         if self._refresher.book.get(request.meta.get(CALL_META)) is not None:
             call_later(0, self._end_unless_taken, request)
 

@@ -71,7 +71,7 @@ class Gate:
         self._passed_at: LocalCache[str, float] = LocalCache(10_000)  # by host
 
     async def passes(self, host: str, distance: float) -> None:
-        """Wait for a turn, and for the least distance (seconds) to the host's last request.
+        """Wait for a turn, and until `distance` seconds have passed since the last request to the host.
 
         Raise `NotSent` if the crawl ends first.
         """
@@ -160,7 +160,7 @@ class PacedHandlers:
             return await self._download(request)
         except Exception as error:
             if (visit := self._refresher.visits.get(request.meta.get("crawlsched_visit"))) is not None:
-                # A host has answered, too, if a component has cut its answer off.
+                # The host has answered even if a component has cut its answer off.
                 visit.unanswered = not was_cut_off_here(error)
             raise
 
@@ -207,13 +207,13 @@ class PacedHandlers:
         if hosts.crawl_delay:
             distance = max(distance, hosts.crawl_delay.get(hosts.number(host), 0.0))
         await self._gate.passes(host, distance)
-        # This is checked right before each request, since a process that was suspended goes on with the request that it
-        # was sending.
+        # This check comes right before the request is sent, since the process may have been suspended until now.
         if not self._refresher.may_send(request.meta.get("crawlsched_visit")):
             raise NotSent("Another process has its host by now.")
 
     def _ends(self) -> bool:
-        # Scrapy closes a spider only when no request is under way. At a low rate, a turn may be minutes away.
+        # Scrapy closes a spider only when no request is under way. At a low rate, a turn may be minutes away. So a
+        # request stops waiting when the crawl ends.
         return not self._crawler.engine.running or is_closing(self._crawler)
 
 
@@ -245,7 +245,7 @@ async def _addresses_of(host: str, port: int) -> list[str]:
 
 
 class DownloaderSlots:
-    """Says when a host may be asked, by Scrapy's download slots, our count of visits and the host's own wishes."""
+    """Finds when a host may be asked, from Scrapy's download slots, our open visits and the limits of the host."""
 
     def __init__(self, crawler: Crawler, refresher: Refresher) -> None:
         self._crawler = crawler

@@ -22,7 +22,7 @@ __all__ = ["DeliveryMiddleware", "token_of"]
 class DeliveryMiddleware:
     """Watch what a callback yields: when its delivery ends, and which delivery a request comes from.
 
-    It stands nearest to the engine, so it counts only output that all other spider middlewares have passed. The
+    It is nearest to the engine, so it counts only output that all other spider middlewares have passed. The
     extension counts the items that leave the pipelines, and the scheduler takes the requests. Scrapy 2.13 passes the
     spider to each method; no method needs it.
     """

@@ -1,4 +1,4 @@
-"""The process that serves the page about a crawl. It takes no slot from the crawl, and ends with it."""
+"""The process that serves the page about a crawl. The process takes no slot from the crawl, and ends with the crawl."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ class Admission:
         return True
 
     def knows(self, asked: PageRequest) -> bool:
-        """Whether a request would bring neither a new page nor a visit here; other processes judge their own pages."""
+        """Return True if a request would neither add a page nor cause a visit in this process."""
         return not self._is_here(asked.page.host) or (not asked.again and self._page_of(asked) >= 0)
 
     def _is_here(self, host: str) -> bool:
@@ -188,7 +188,7 @@ class Admission:
             )
 
     def refuse(self, url: str, callback: str, fault: str, now: float) -> None:
-        """Count a request whose data cannot be written down; its page is not kept. Logged once for each callback."""
+        """Count a request whose data cannot be written down; its page is not added. Log this once for each callback."""
         self.not_data[callback] = self.not_data.get(callback, 0) + 1
         if self.not_data[callback] == 1:
             logger.warning(

@@ -46,14 +46,14 @@ logger = logging.getLogger(__name__)
 _LONGEST_UNSAVED = 2.0
 #: Seconds between two writes. A crash loses at most the changes of this time and 0.2 s more.
 FLUSH_INTERVAL = 0.3
-# Seconds between two times of reading ahead. Facts are read for the pages that are likely to be picked within twice
-# these seconds.
+# Facts of pages are read ahead at this interval (seconds), for the pages that are likely to be picked within two
+# intervals.
 _READ_AHEAD = 0.7
-# If a page was not read ahead, this number of likely pages is read together with it. Reading ahead takes this number of
-# pages more than are likely to be picked.
+# If a page was not read ahead, this number of pages that are likely to follow is read with it. Reading ahead always
+# reads this number of pages more than are likely to be picked.
 _READ_TOGETHER = 32
-# Seconds for the last writes at the end. Work in the other thread has a third of this time, and so has each answer of
-# the database.
+# The last writes of a crawl may take this time (seconds). The work of the other thread may take a third of it. The
+# database has to answer each statement within a third of it.
 _LAST_WRITES = 15.0
 _READING = "reading what the next visits need"
 
@@ -207,7 +207,7 @@ class Collection:
         return numbers
 
     def kept_out(self, found: Sequence[FoundPage], now: float) -> list[str | None]:
-        """Return for each page a key of `REASONS` that keeps it out; None: the page is taken in, and counted."""
+        """Return for each page why it is not taken in (a key of `REASONS`); None: it is taken in, and counted."""
         reasons: list[str | None] = []
         for page in found:
             shard = self.shards.of_name(page.host)
@@ -373,7 +373,7 @@ class Collection:
 
     def unsaved_for(self, now: float) -> float:
         """Return for how many seconds the oldest unwritten change has waited; 0 if all changes are written."""
-        # Changes that were not handed to the writing thread count, too: without a hand-over, nothing is stored.
+        # Changes that were not handed to the writing thread count, too.
         waiting = self.unsaved.since, self.write_behind.oldest_unsaved_at
         return max((now - since for since in waiting if since is not None), default=0.0)
 

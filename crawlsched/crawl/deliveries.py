@@ -37,7 +37,7 @@ class Delivery:
 
 
 class DeliveryBook:
-    """Keeps account of the pages that the spider is to get, is getting, and has got.
+    """Records which pages the spider is to get, is getting, and has got.
 
     A page's new fingerprint is written as delivered only when its delivery is complete: the callback has ended without
     an exception, and all that it yielded has ended, too. An item ends when it is scraped or dropped, a request when
@@ -69,7 +69,7 @@ class DeliveryBook:
     # -- what is owed
 
     def ask(self, page: int, marks: int, now: float) -> None:
-        """A page is to be delivered at its next visit."""
+        """Have a page delivered at its next visit."""
         for delivery in self._of_page.get(page, ()):
             delivery.owed &= ~marks  # what is asked for during this delivery stays due
         known = self._marks.item(page)
@@ -223,7 +223,7 @@ class DeliveryBook:
         if delivery.digest is not None and delivery.digest != facts.fingerprint:
             kind = "new" if facts.fingerprint is None else "changed"
             self._collection.unsaved.feed(page, now, kind, delivery.observation)
-        # A change that was seen after this delivery began belongs to another delivery.
+        # A change that was seen after this delivery began is still to be delivered.
         if facts.pending_fingerprint is not None and facts.pending_fingerprint == delivery.digest:
             self._collection.put_facts(facts._replace(fingerprint=delivery.digest, pending_fingerprint=None), now)
         marks = with_failures(self._marks.item(page), 0) & ~(delivery.owed & OWED | UNTRACKED)

@@ -88,7 +88,7 @@ class Dispatcher:
         return visit, facts
 
     def _facts_to_send(self, page: int, now: float, reason: str) -> PageFacts | None:
-        """Return the facts for a page's request; None if no request can go, as while another thread reads them."""
+        """Return the facts for a page's request; None if they cannot be read now, or if no request can be made."""
         try:
             if self.collection.is_readable or page in self.collection.facts:
                 facts = self.collection.facts_of(page)
@@ -173,7 +173,7 @@ class Dispatcher:
         return pages.crawled_at.item(visit.page) == -inf or bool(pages.marks.item(visit.page) & START)
 
     def reading(self, visit: Visit, body: Body, meant: object) -> tuple[Callable[[], Content], bool]:
-        """Return a function that only reads a response, and whether it is quick enough for this thread."""
+        """Return a function that reads a response, and whether it is quick enough to be called in this thread."""
         recipe = self._recipes.of(body.url, meant)
         most = MOST_TEXT_BYTES
         if body.encoding is not None and len(body.body) > most and recipe.method != "raw_bytes":

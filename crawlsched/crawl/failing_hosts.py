@@ -1,4 +1,4 @@
-"""Hosts most of whose pages fail: the log says when that begins and ends; after a success, other pages are tried."""
+"""Finds hosts most of whose pages fail, and logs them. When a page answers again, others are tried."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _AT_ONCE = 2**15
 class FailingHosts:
     """Find out from time to time which hosts fail, if pages have failed or answered again.
 
-    A host begins to fail when it rests for its errors, or when more than half of its pages fail. It has
+    A host begins to fail when it rests because of errors, or when more than half of its pages fail. It has
     recovered when no more than a third of its pages fail.
     """
 

@@ -13,7 +13,7 @@ __all__ = ["FIRST_MINUTE", "beginning", "minute"]
 FIRST_MINUTE = 60.0
 # Outcomes of visits that found no page.
 _FAILED = ("error", "refused", "gone", "wrong", "dropped")
-# A smaller share of the slots is not mentioned.
+# The line mentions only what took at least this share of the slots.
 _WORTH_TELLING = 0.05
 
 

@@ -1,4 +1,4 @@
-"""Growth: finds the place of a site that brings ever more new URLs, and a line for the settings that ends this."""
+"""Growth: finds the place of a site that brings ever more new URLs, and suggests a setting that stops it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ __all__ = ["Growth"]
 
 logger = logging.getLogger(__name__)
 
-# Growth is measured over the time of this number of rounds, but at least and at most over these seconds.
+# Growth is measured over the time of `_ROUNDS` rounds, but at least over `_SHORTEST` and at most over `_LONGEST`
+# seconds.
 _ROUNDS, _SHORTEST, _LONGEST = 10, 20.0, 3600.0
 # Pages found and pages crawled count as balanced up to this ratio.
 _BALANCE = 1.25
-# Fewer new URLs cause no warning.
+# A warning needs at least this number of new URLs.
 _FEWEST = 100
-# At most this number of places in a round, and of URLs, are remembered.
+# At most this number of URLs are remembered, and at most this number of places in a round.
 _MOST = 10_000
 
 

@@ -35,7 +35,7 @@ class Guard:
         self._most, self._seconds = most, seconds
         self._count = count
         self._clock = clock
-        # For each name of a task that fails: when its failures in a row began, and their number.
+        # By the name of each failing task: when its failures in a row began, and how many there were.
         self._episodes: dict[str, tuple[float, int]] = {}
 
     def run(self, name: str, function: Callable[[], Any]) -> bool:
@@ -55,7 +55,7 @@ class Guard:
             logger.warning("%s works again after %d failures.", _capital(name), failures)
 
     def failed(self, name: str, error: Exception) -> None:
-        """Count a failure, log the first of a row, and end the crawl if there are too many in a row."""
+        """Count a failure, log the first in a row, and end the crawl if there are too many in a row."""
         now = self._clock()
         self._count("crawlsched/failures")
         before = self._episodes.get(name)
@@ -82,8 +82,8 @@ def _capital(name: str) -> str:
     return name[:1].upper() + name[1:]
 
 
-#: A request that waits is given up after this number of seconds, or of slots if these take longer. It waits for its own
-#: turn, and before that for the turn of a robots.txt.
+#: A request that waits is given up after this number of seconds, or of slots if these take longer. A request may have
+#: to wait for the turn of a robots.txt, and after that for its own turn.
 PATIENCE, SLOTS_OF_PATIENCE = 60.0, 4.0
 
 

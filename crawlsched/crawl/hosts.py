@@ -14,15 +14,15 @@ from crawlsched.slot_clock import DAY
 
 __all__ = ["Hosts", "retry_after"]
 
-# A host fails as a whole after this many errors in a row. The errors must be of this many rounds, since requests that
-# are under way at one moment fail together. The host rests for a share of the time for which it has failed, but for at
-# most `_LONGEST_REST` seconds. So after an outage of an hour it is asked again within four minutes.
+# A host fails as a whole after `_FAILS_FROM` errors in a row. These errors must be of at least `_ROUNDS` rounds, since
+# requests that are under way at one moment fail together. The host rests for a share of the time for which it has
+# failed, but for at most `_LONGEST_REST` seconds. So after an outage of an hour it is asked again within four minutes.
 _FAILS_FROM, _ROUNDS = 8, 3
 _REST, _LONGEST_REST = 1 / 16, 3600.0
 
 
 class _Errors(NamedTuple):
-    """A host's errors in a row: number, rounds, first time, last counted time; how long it rests, and until when."""
+    """A host's errors in a row (number, rounds, first time, last counted time), and the length and end of its rest."""
 
     n: int
     n_rounds: int
@@ -122,7 +122,7 @@ class Hosts:
         self._errors[host] = _Errors(n, n_rounds, since, now if is_next or rest else before.heard_at, rest, now + rest)
 
     def failed_before(self, host: int, since: float, wait: float) -> None:
-        """Note that a host had failed since this time when the last crawl ended; only one page is asked for first."""
+        """Note that a host failed from this time to the end of the last crawl; at first one of its pages is tried."""
         self._errors[host] = _Errors(_FAILS_FROM, _ROUNDS, since, float("-inf"), wait, float("-inf"))
 
     def fails(self, host: int) -> bool:
@@ -164,12 +164,12 @@ class Hosts:
         return limits
 
     def limit(self, host: int) -> float:
-        """Return the crawls per second for which one host may be asked at most; see `limits`."""
+        """Return the largest number of crawls per second that a host allows; see `limits`."""
         seconds = max(self.least_delay, self.crawl_delay.get(host, 0.0))
         return min(1.0 / seconds if seconds else np.inf, self._share.get(host, np.inf) * self.bandwidth)
 
     def asked(self, host: int, now: float) -> None:
-        """A request goes to this host now; a failing host gets the next one after another rest, or after an answer."""
+        """Note a request to this host; a failing host gets the next request after another rest or an answer."""
         if self._share and (share := self._share.get(host)) is not None and self.bandwidth:
             # If the host's next time falls between two slots, the following slot makes up for that.
             pause = 1.0 / (share * self.bandwidth)
@@ -206,7 +206,7 @@ def retry_after(value: str | None, now: float) -> float | None:
         return None
     text = value.strip()
     if text.isascii() and text.isdigit():
-        # A text of ten digits or more is longer than a day anyway.
+        # A number of ten digits or more means more than a day.
         until = now + (float(text) if len(text) < 10 else DAY)
     else:
         try:

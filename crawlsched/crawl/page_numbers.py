@@ -13,7 +13,7 @@ __all__ = ["PageNumbers"]
 class PageNumbers:
     """The numbers of pages in the database; 4 bytes a page, or 8 bytes after the first number of 2^31 or more.
 
-    A number is given to one page only, in all processes and copies of the database. A page's row in memory holds for
+    A number is given to one page only, in all processes and copies of the database. A page's row in memory is valid in
     one run only.
 
     Examples
@@ -79,7 +79,7 @@ class PageNumbers:
             known = self._numbers[order]
         if not known.size:
             return np.full(len(numbers), -1)
-        # Without the cast to the same type, all known numbers would be copied. A number that is too large for the type
-        # is not known.
+        # Without the cast to the same type, all known numbers would be copied. A number that is too large for this type
+        # cannot be one of the known numbers.
         at = np.minimum(known.searchsorted(numbers.astype(known.dtype)), known.size - 1)
         return np.where(known[at] == numbers, at if order is None else order[at], -1)

@@ -68,7 +68,7 @@ class PageRules:
         self._n_of_rules -= np.bincount(rules, minlength=len(self._of_rules))
 
     def count_known(self, store: Store) -> Iterator[None]:
-        """Count the stored pages of each rule, if any rule has a limit; `n` has them already."""
+        """Count the stored pages of each rule, if any rule has a limit; `n` counts them already."""
         after = -1
         while min(self._of_rules) < inf and (rows := store.reader.pages_to_weigh(after, ROWS_AT_ONCE, stated=True)):
             numbers = self.numbers([url for _, url, _, _ in rows])

@@ -57,13 +57,13 @@ class Polls:
             self._sources.poll(number)
 
     def _polled(self, number: int, now: float, **changes: object) -> None:
-        """Note that a source was read; the next poll comes sooner after news, and later without."""
+        """Note that a source was read; its next poll comes sooner if it had news, and later if it had none."""
         changes["read_lastmod"] = self._sources[number].listed_lastmod
         self.ends.source_polled(number, now, has_news=number in self._with_news, **changes)
         self._with_news.discard(number)
 
     def _has_news(self, number: int) -> None:
-        """A poll was worth its slot; if a date in an index had caused the poll, the news count for the index."""
+        """Note that a poll was worth its slot; if a date in an index caused the poll, credit the index instead."""
         source = self._sources[number]
         by_index = source.parent is not None and source.listed_lastmod not in (None, source.read_lastmod)
         self._with_news.add(source.parent if by_index and source.parent is not None else number)
@@ -189,7 +189,7 @@ class Polls:
         if announced.any():
             some = pages[announced]
             was_due = self._is_due(some, now)
-            # The poll under way is noted at its end, so `polled_at` is still the time of the poll before.
+            # The poll under way is noted at its end, so `polled_at` is still the time of the previous poll.
             taken = self._planner.signalled(some, number, now, self._sources[number].polled_at)
             if (self._is_due(some, now) & ~was_due).any():
                 self._has_news(number)

@@ -31,21 +31,22 @@ _MOST_WAITING = 50
 # Second fetches of judged visits are at most this share of the visits that could find a change, plus this number.
 _SHARE, _AT_LEAST = 0.04, 6
 # An announcement is evidence of a change. So a visit after an announcement to a page of an unknown template is put off
-# only while second fetches are fewer than this share of visits. Just after first copies all visits are of that kind,
-# and each slot finds a change.
+# only while second fetches are fewer than this share of visits. Just after the first copies were made, all visits are
+# of this kind, and each slot finds a change.
 _SHARE_IF_ANNOUNCED = 1 / 6
 # Limits of all second fetches, including those of visits that are put off. Beyond the limits, an apparent change is
-# delivered without a second fetch. The limits are doubled for a template that pages share until it is confirmed, since
-# a second fetch then teaches something about all these pages.
+# delivered without a second fetch. If several pages share a template, the limits are doubled until the template is
+# confirmed, since a second fetch then teaches something about all these pages.
 _AT_LEAST_OF_ALL, _TIMES_IF_SHARED = 30, 2
-# While first copies are made, and until this number of visits, second fetches are at most as many as visits to known
-# pages, and at most this many. Without second fetches, each visit would deliver content that differs at every fetch.
+# While first copies are made, and until there were `_ENOUGH_VISITS` visits, second fetches are at most as many as
+# visits to known pages, and at most `_BESIDE_FIRST_COPIES`. Without second fetches, each visit would deliver content
+# that differs at every fetch.
 _ENOUGH_VISITS, _BESIDE_FIRST_COPIES = 1_000, 12
 
 
 @dataclass(slots=True, eq=False)
 class Probe:
-    """A second fetch, which the first fetch of the page has asked for."""
+    """A second fetch, whose content is compared with that of a page's first fetch."""
 
     page: int  # the page; it is in flight until the probe has ended
     host: int  # the host's row number
@@ -171,7 +172,7 @@ class Probes:
         return left
 
     def give_up(self, asked_before: float) -> list[Probe]:
-        """Take out the probes that have waited since before this time, or whose slots pages need more."""
+        """Take out the probes that began to wait before this time, or whose slots are needed for pages."""
         old = self.leave(lambda probe: probe.asked_at < asked_before or not self._may_go(probe))
         self._not_again.update(probe.page for probe in old)
         return old

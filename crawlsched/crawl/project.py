@@ -15,7 +15,7 @@ _CONFIG = "scrapy.cfg"
 
 
 def anchored(database_url: str, here: Path) -> str:
-    """Return a database URL whose relative path counts from the project (the nearest ``scrapy.cfg``) above `here`.
+    """Return a database URL; a relative path begins at the nearest folder with a ``scrapy.cfg``, from `here` upwards.
 
     >>> anchored("postgresql://db/crawls", Path("/"))
     'postgresql://db/crawls'

@@ -17,10 +17,10 @@ __all__ = ["CrawlRate", "Pace"]
 
 logger = logging.getLogger(__name__)
 
-# The longest debt of a process's slots (seconds) in a shared crawl. After a restart of the database server, all
-# processes make up for their lost slots at the same time: together 2 % of ten seconds.
+# In a shared crawl, a process makes up for the lost slots of at most this time (seconds). After a restart of the
+# database server, all processes do so at the same time, which adds 2 % to the requests of ten seconds.
 _LONGEST_SHARED_DEBT = 0.2
-# At most the requests of this time (seconds), and one more, wait for their turn at the same time.
+# At most this number of seconds' requests, plus one, wait for their turn at the same time.
 _MOST_WAITING = 0.1
 # The least distance between two requests is this share of the mean distance. It is wider than the slot clock's, since
 # some requests take a few milliseconds longer. So a server, too, gets at most 1.25 rate + 1 requests in any second.
@@ -171,7 +171,7 @@ class CrawlRate:
         self.on_rate()
 
     def follow_hours(self, now: float) -> None:
-        """Go at the present rate of CRAWLSCHED_BANDWIDTH; the planner uses the mean of the day."""
+        """Crawl at the present rate of CRAWLSCHED_BANDWIDTH; the planner uses the mean of the day."""
         if self._hours is None:
             return
         rate = self._hours.rate_at(now)

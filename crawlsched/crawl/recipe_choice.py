@@ -23,8 +23,8 @@ logger = logging.getLogger(__name__)
 class Recipes:
     """Choose a page's recipe.
 
-    A recipe in the request (``meta["crawlsched_recipe"]``) goes first. Then comes the first URL pattern or host in
-    CRAWLSCHED_FINGERPRINTS that fits, and last CRAWLSCHED_FINGERPRINT.
+    A recipe in the request (``meta["crawlsched_recipe"]``) has precedence. Without it, the first URL pattern or host in
+    CRAWLSCHED_FINGERPRINTS that fits decides. If none of them fits, CRAWLSCHED_FINGERPRINT decides.
 
     Examples
     --------

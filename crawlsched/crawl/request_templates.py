@@ -47,7 +47,7 @@ _PASSING_META = frozenset(
 _OWN_META = "crawlsched_"
 # Keys that a page's later visits need, too.
 _KEPT_META = frozenset({"crawlsched_recipe"})
-# Keys that differ between the links to a page: they say where a link stands, and nothing about the page.
+# Keys whose values describe a link to the page, and not the page itself.
 _PLACE_META = frozenset({"depth", "link_text"})
 _PLACE_HEADER = "referer"
 # The attributes of a request that hand data to its callback.
@@ -64,7 +64,7 @@ _ADDED_WHEN_SENT = frozenset(
 # Default values of a request, which need not be written down.
 _PLAIN_REQUEST = Request("data:,").to_dict()
 
-# URLs that Scrapy would leave as they are.
+# Matches URLs that Scrapy would not change.
 _needs_no_escaping = re.compile(
     r"https?://[a-z0-9.-]{1,60}(:[1-9][0-9]{0,4})?/[\w.~/-]*(\?[\w.~/=&-]+)?", re.ASCII
 ).fullmatch

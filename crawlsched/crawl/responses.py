@@ -1,4 +1,4 @@
-"""Responses: the verdict on each response is carried out, from what is learned to what the spider gets."""
+"""Responses: judges each response, learns from it, and decides what the spider gets."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from crawlsched.store import Outcome, PageFacts, host_of
 
 __all__ = ["AS_SERVED", "Responses"]
 
-#: For a page that is gone, or whose response could not be judged.
+#: The verdict on a page that is gone, or whose response could not be judged.
 AS_SERVED = Verdict(Outcome.DROPPED, deliver=DeliveryKind.AS_SERVED)
 # Reasons to deliver nothing although the content differs. In these cases, too, validators should have changed.
 _OTHER_CONTENT = frozenset({"template", "minimum_change", "flapping"})
@@ -167,7 +167,7 @@ class Responses:
         self._count("crawlsched/probes/made")
         if now - probe.asked_at < APART:  # clocks that count seconds may agree by chance
             return
-        # The second fetch may have got a copy that is older than an edit in the first.
+        # The second fetch may have got an older copy, without an edit that the first fetch had got.
         may_be_old = is_new(facts, probe.first) and not is_new(facts, content)
         assert probe.first.seen is not None
         assert content.seen is not None

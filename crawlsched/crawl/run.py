@@ -1,4 +1,4 @@
-"""One run of a crawl: what goes first in it, and when a run of one pass is over."""
+"""One run of a crawl: which requests are sent first, and when a run of one pass is over."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from crawlsched.planner import Pick, Planner
 
 __all__ = ["OnePass", "Starts"]
 
-# Two searches through all pages are at least this far apart (seconds).
+# The least number of seconds between two searches through all pages.
 _LOOKED_THROUGH = 0.2
 _FORCED_AT_ONCE = 1_000
 
@@ -76,7 +76,7 @@ class OnePass:
         self._n_released += 1
 
     def tried_since(self, since: float) -> None:
-        """Another process had these shards, so pages that were crawled since this time were tried in this pass."""
+        """Mark the pages that any process has crawled since this time as tried in this pass."""
         pages = self.planner.pages
         pages.marks[: pages.n][pages.crawled_at[: pages.n] >= since] |= np.uint16(TRIED)
 
@@ -125,8 +125,8 @@ class OnePass:
         return not left.size
 
 
-# Known pages wait for at most this time (seconds). If one slot for each first start request takes longer, they wait for
-# these slots.
+# Known pages wait for at most this time (seconds). They wait longer if the first start requests, with one slot each,
+# take longer.
 _LONGEST_WAIT = 60.0
 
 

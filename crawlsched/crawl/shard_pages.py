@@ -1,4 +1,4 @@
-"""The pages of a shard, or of a whole collection, come into memory and leave it, step by step."""
+"""Takes the pages of a shard, or of a whole collection, into memory and out of it, step by step."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _BLOCKS_TOGETHER = 100
 
 
 class StoredShard(NamedTuple):
-    """What a store keeps of a shard, or of a collection without any."""
+    """What a store contains of a shard, or of a collection without shards."""
 
     shard: Shard
     n_pages: int
@@ -211,7 +211,7 @@ class ShardPages:
             self._hosts.failed_before(number, failing["since"], self._collection.settings.error_interval)
 
     def leave(self, number: int) -> Iterator[None]:
-        """Let a shard go, and drop rows that are not handed over; its pages are taken out of memory step by step."""
+        """Give up a shard, and drop rows that are not handed over; its pages are taken out of memory step by step."""
         shard = self._shards.here.pop(number)
         self._collection.left_out.append(self._collection.unsaved.leave(number))
         hosts, now = self._shards.hosts_of(number), self._planner.now

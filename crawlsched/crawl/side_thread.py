@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 #: Long work goes on for this time (seconds), and then rests for the same time so that slots come in time.
 SLICE = 0.002
-#: A step handles this number of things. Each takes 50 microseconds, so a step takes a millisecond at most.
+#: A step handles this number of things. One thing takes 50 microseconds, so a step takes a millisecond at most.
 STEP = 16
 
 _T = TypeVar("_T")

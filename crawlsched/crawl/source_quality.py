@@ -1,4 +1,4 @@
-"""The quality of a source, computed here for every report, so that all show the same figures; and its dates."""
+"""The quality of a source, and the delays of its dates. All reports use these functions, so their figures agree."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
 
 #: Quality is fitted to this number of a store's newest visits, in all reports.
 VISITS = 20_000
-# A share with an interval of this width, or wider, is not known.
+# If the interval of a share is at least as wide as this, the share counts as unknown.
 _NEARLY_ALL = 0.8
 _FEEDS = ("rss", "atom", "json")
 

@@ -86,7 +86,7 @@ def read_source(collection: Collection, number: int, url: str, body: bytes) -> S
 
 def _above(collection: Collection, source: Source) -> list[Source]:
     above: list[Source] = []
-    # Parents that form a cycle in the store are followed up to the limit for nested indexes.
+    # In the store, parents may form a cycle, so they are followed only up to the limit for nested indexes.
     while source.parent is not None and len(above) <= Limits().max_index_depth:
         source = collection.sources[source.parent]
         above.append(source)
@@ -131,7 +131,7 @@ def _look_up(read: SourceRead, collection: Collection, shard: Shard) -> list[_En
 
 
 def _later(before: _Entry | None, entry: _Entry) -> _Entry:
-    """Return the later of a page's two entries by their dates; the first one if the dates do not tell."""
+    """Return the later of a page's two entries by their dates; the first entry if the dates cannot be compared."""
     if before is None:
         return entry
     return entry if entry[1] is not None and (before[1] is None or entry[1] > before[1]) else before
@@ -171,7 +171,7 @@ _TRACKING = re.compile(
 def without_tracking(url: str) -> str:
     """Return a URL without the parameters that track campaigns, such as ``utm_source``.
 
-    They serve the statistics of a feed's readers, and name no other page.
+    Such parameters only count a feed's readers, and the page is the same without them.
 
     >>> without_tracking("https://a.example/1?utm_source=rss&b=%20&utm_medium=feed#top"), without_tracking("/?a&utm")
     ('https://a.example/1?b=%20#top', '/?a&utm')

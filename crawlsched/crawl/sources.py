@@ -45,12 +45,11 @@ class Sources:
         self.n_named_by_pages: Counter[str] = Counter()  # by host
         self._polls_per_second = 0.0
         self._rows: dict[int, Source] = {}
-        # Sources that belong to another process now stay here, too, so that a source gets its old number when it comes
-        # back.
+        # Sources that now belong to other processes are included, so that a source that comes back gets its old number.
         self._numbers: dict[tuple[str, str], int] = {}
         self._polls: PriorityQueue[int] = PriorityQueue()  # by the time of their next polls
-        # The due sources by host; hosts and sources are in order. Dictionaries hold each source only once. A host that
-        # may not be asked delays only its own sources, however many sitemaps its index lists.
+        # The due sources by host, both in the order of their turns. A dictionary has no source twice. A host that may
+        # not be asked delays only its own sources, however many sitemaps its index lists.
         self._due: dict[str, dict[int, None]] = {}
 
     def named_by_page(self, number: int) -> Source:
@@ -71,7 +70,7 @@ class Sources:
         return self._rows[number]
 
     def load(self, sources: Sequence[Source], now: float = inf) -> dict[int, int]:
-        """Take over sources of a store; no poll waits longer than a day, or than the present interval if longer.
+        """Take over sources of a store; polls wait at most a day, or the present interval if that is longer.
 
         Returns
         -------

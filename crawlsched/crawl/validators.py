@@ -77,8 +77,8 @@ class Tally:
 class ValidatorTrials:
     """The verdict on each host's validators, and which visits put them on trial.
 
-    The `share` of visits to honest hosts goes without validators. So does the share `of_unknown` of visits to unknown
-    hosts (none if `share` is 0), so that changes of their pages are found sooner.
+    The `share` of visits to honest hosts is made without validators. So is the share `of_unknown` of visits to unknown
+    hosts (none if `share` is 0), which finds changes of their pages sooner.
     """
 
     def __init__(self, rng: Random, share: float = 0.1, of_unknown: float = 0.5) -> None:

@@ -159,7 +159,7 @@ class Visits:
 
     def older_than(self, opened_before: float) -> list[Visit]:
         """Return the open visits that began before this time and do not wait for a slot, oldest first."""
-        # Dictionaries keep their order, so the oldest visits stand first.
+        # Dictionaries keep their order, so the oldest visits are first.
         old = itertools.takewhile(lambda visit: visit.opened_at < opened_before, self._open.values())
         return [visit for visit in old if not visit.is_waiting]
 
@@ -232,7 +232,7 @@ class VisitEnds:
         return True
 
     def question_open(self, visit: Visit, probe: Probe, now: float, fetched: ResponseFacts | None = None) -> None:
-        """It was not found out what the host serves in the place of pages, so the page is fetched once more."""
+        """Fetch a page once more, since it was not found out what its host serves in the place of pages."""
         self.collection.wrong_pages.answered(visit.host, probe.first.likeness)
         self.end(visit, Outcome.PROBED, now, fetched)
         self.probes.ask(replace(probe, impossible_url=None, asked_at=now))
@@ -289,7 +289,7 @@ class VisitEnds:
         *,
         leave: Callable[..., None] | None = None,
     ) -> int | None:
-        """A visit ended without content: its page backs off, and the feed gets a new state; return what `end` does."""
+        """Let a page back off after a visit without content; the feed gets its new state. Return what `end` returns."""
         observation = self.end(visit, outcome, now, fetched)
         page, hosts = visit.page, self.collection.hosts
         if visit.source >= 0:
@@ -314,7 +314,7 @@ class VisitEnds:
         self.collection.unsaved.source(polled, now)
 
     def tell(self, page: int, before: str, observation: int | None, now: float) -> None:
-        """Put a page's new state into the feed, if it differs from the last; one batch writes both."""
+        """Put a page's new state into the feed, if it differs from the last state; one batch writes both."""
         standing = self._planner.standing(page)
         if standing == before:
             return
@@ -322,7 +322,7 @@ class VisitEnds:
         self.collection.unsaved.feed(page, now, back if standing == "live" else standing, observation)
 
     def _hear_of_host(self, visit: Visit, outcome: Outcome, fetched: ResponseFacts | None, now: float) -> None:
-        """Count a server's error, refusal or wrong page for its host, so that not all its pages are tried in turn."""
+        """Count a server's error, refusal or wrong page for its host, so that not all pages of the host are tried."""
         hosts, host = self.collection.hosts, visit.host
         status = 0 if fetched is None else fetched.status
         is_whole = host in self.collection.failing_hosts

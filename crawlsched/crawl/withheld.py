@@ -1,4 +1,4 @@
-"""Withheld: what does not reach the spider, counted by host and reason, and logged once for each."""
+"""Withheld: what does not reach the spider, counted by host and reason. Logged once for each host and reason."""
 
 from __future__ import annotations
 
@@ -81,6 +81,6 @@ class Withheld:
         return self._hosts.get(host, {})
 
     def take_unwritten(self) -> set[str]:
-        """Return the hosts with unwritten counts; these count as written from now on."""
+        """Return the hosts with unwritten counts, and take these counts as written."""
         hosts, self._not_written = self._not_written, set()
         return hosts

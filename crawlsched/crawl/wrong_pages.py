@@ -123,13 +123,13 @@ class WrongPages:
         return [digest.hex() for digest in self._hosts[host].wrong] if host in self._hosts else []
 
     def load(self, host: int, data: list[str]) -> None:
-        """Take over what `to_list` gave."""
+        """Take over the data of `to_list`."""
         if data:
             self._hosts[host].wrong.update((bytes.fromhex(digest), None) for digest in data)
 
 
 def _put(contents: dict[bytes, Any], likeness: bytes, value: Any) -> None:
-    """Put in the newest content; if there are too many, the oldest goes."""
+    """Put in the newest content; if there are too many, the oldest is removed."""
     contents.pop(likeness, None)
     contents[likeness] = value
     if len(contents) > REMEMBERED:

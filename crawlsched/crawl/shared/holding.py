@@ -42,9 +42,9 @@ class Holding:
         self._epochs: dict[int, int] = {}
         # Shards that are being loaded, or whose pages are being taken out of memory.
         self._moving: set[int] = set()
-        # By shard that is given away: the time when its visits must have ended.
+        # For each shard that is given away, the time at which its visits must have ended.
         self._draining: dict[int, float] = {}
-        # By shard that leaves: all its changes are written once this number of batches is written.
+        # For each shard that leaves, the number of written batches after which all its changes are written.
         self._leaving: dict[int, int] = {}
 
     def begin(self) -> None:

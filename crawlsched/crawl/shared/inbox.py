@@ -30,7 +30,7 @@ _MOST_WAITING = 100_000
 Name = tuple[str, int]
 
 
-# For a shard of this process when a reading begins: its rows under way, and the rows that were deleted before. The
+# What is known of a shard when a reading begins: its rows under way, and its rows that were deleted earlier. The
 # dictionary stays the same object until the shard leaves, so it shows whether the shard left during the reading. A
 # deleted row is read again only if it was written again.
 _Stay = tuple[dict[Name, int], list[Name]]
@@ -54,7 +54,8 @@ class Inbox:
         self._aside = Aside(refresher.guard_beside)
         self.is_full = False
         self._read_at = -inf
-        # By shard: the rows that were read, each with the number of the batch that deletes it (0: not taken in yet).
+        # For each shard, its rows that were read, with the number of the batch that deletes the row (0: not taken in
+        # yet).
         self._under_way: dict[int, dict[Name, int]] = {}
         self._deleted: dict[int, dict[Name, None]] = {}
 

@@ -31,7 +31,7 @@ _SOON = 0.3
 # A renewal claims at most this number of shards, so that all members load some of the shards of a dead member.
 _CLAIMED_AT_ONCE = 16
 # Shards move at most once in this number of seconds to even out loads. A member that could not load a shard waits for
-# the same time before it claims that shard again. A member whose load is less than the share below of a fair load has
+# the same time before it claims that shard again. A member with less than the share `_STILL_JOINS` of a fair load has
 # just joined, and gets shards without waiting.
 _BETWEEN_MOVES = 30.0
 _STILL_JOINS = 0.75
@@ -128,7 +128,7 @@ class Membership:
         self._thread.start()
 
     def fares(self, work: Mapping[str, Any], status: Callable[[], dict[str, Any]]) -> None:
-        """Report the work left and, once for each renewal, the status. After the first call, silence is noticed."""
+        """Report the work left and, once for each renewal, the status. `_LONGEST_SILENCE` begins to apply."""
         self.status = {**(status() if self._is_said else self.status), **work}
         self._is_said = False
         self._heard_at = self._clock()
@@ -154,7 +154,7 @@ class Membership:
         self._poked.set()
 
     def hand_over(self, row: Outgoing) -> None:
-        """Queue a row for another shard that no visit causes; rows of visits are written with their batches."""
+        """Queue a row for another shard, if no visit caused the row; rows of visits are written with their batches."""
         self.outgoing.append(row)
         self._poked.set()
 
@@ -261,7 +261,7 @@ class Membership:
         self._free(seen, set(claims).difference(self.owned))
         self._give_back()
         is_rising = answer.granted < wants * 0.99
-        # Others get the rate that this process has lost only after its next renewal, so that renewal comes soon.
+        # This process gives up a part of its rate. It renews soon, since others get that part only after its renewal.
         is_falling = answer.granted < said.using * 0.99
         is_moving = (is_rising or is_falling) and not self.paused_since
         if claims or self._is_given_some or not is_all_said or is_moving:
@@ -281,7 +281,7 @@ class Membership:
         self._passed_by = passed_by
 
     def _give_back(self) -> None:
-        """Give back finished shards; after a failure they are tried again, since nobody else can crawl them."""
+        """Give back finished shards; after a failure, try again, since nobody else can crawl these shards."""
         for shard, epoch in self.owned.items():
             if self._done_with.get(shard, 0) >= epoch:
                 try:

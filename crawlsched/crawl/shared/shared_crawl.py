@@ -240,7 +240,7 @@ class SharedCrawl:
         return refresher.nothing_is_left(now) and not refresher.collection.unsaved_for(now)
 
     def heartbeat(self) -> None:
-        """Write for each shard what its next owner has to know. That the process lives is reported by renewals."""
+        """Write for each shard what its next owner has to know. Renewals report that the process lives."""
         if not self._aside.is_busy_with("the heartbeat"):
             said = self._said_of_shards()
             self._aside.run("the heartbeat", lambda: self.shared.beat(said))
