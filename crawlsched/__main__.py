@@ -15,10 +15,10 @@ _YOUNG_OBJECTS = 200_000
 def main() -> int:
     """Run the command; Ctrl-C ends it without a message, even while its modules are loaded."""
     raises = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if raises:  # background jobs of a shell ignore Ctrl-C, which stays so
+    if raises:  # in a background job of a shell, Ctrl-C stays ignored
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     gc.set_threshold(_YOUNG_OBJECTS)
-    # With more threads, numpy's idle threads poll for work, which takes a twentieth of a second of a core each time.
+    # With several threads, numpy's idle threads would use processor time while they wait for work.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from crawlsched.cli import main as command
 

@@ -65,7 +65,7 @@ def require_aiohttp(what: str) -> None:
 class NotThePage(CrawlschedError):
     """Raised by a spider's callback if the response is not the right page, but a login form, a captcha or a teaser.
 
-    Then the visit does not count as seen or delivered, and the page is tried again later.
+    The visit then does not count as seen or delivered, and the page is visited again later.
 
     Examples
     --------
@@ -102,7 +102,7 @@ class DatabaseReplaced(StoreError):
 
 
 class CollectionInUse(StoreError):
-    """Another running process, `owner`, owns this collection until it ends. If it is None, waiting does not help."""
+    """Another process, `owner`, owns this collection while it runs. If `owner` is None, waiting does not help."""
 
     def __init__(self, message: str, owner: str | None = None) -> None:
         super().__init__(message)

@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
-# A time with more seconds counts from 1970; a time with fewer seconds counts from the start of the machine.
+# A time above this value is in seconds since 1970, and a time below it in seconds since the machine was started.
 _SINCE_1970 = 1e9
 
 # -- timers and threads: superfluous from Scrapy 2.14 on, `run_in_thread` from 2.15 on
@@ -153,9 +153,9 @@ def _nicety(lost: str, without: Any = None) -> Callable[[Callable[_P, _T]], Call
 class DownloadSlot(NamedTuple):
     """The state of a host in Scrapy's downloader.
 
-    `concurrency` is the most requests at the same time, including a request that waits for its delay. `least_delay` is
-    the least seconds between two requests, and `seconds_left` the rest of these. If `is_full`, there is no room for
-    another request.
+    `concurrency` is the largest number of requests at the same time, including a request that waits for its delay.
+    `least_delay` is the shortest time between two requests in seconds, and `seconds_left` is what is left of this time.
+    If `is_full`, there is no room for another request.
     """
 
     concurrency: int
@@ -218,7 +218,7 @@ def download_handlers(crawler: Crawler) -> Any:
 
 
 def stand_before_handlers(crawler: Crawler, make: Callable[[Any], _T]) -> _T | None:
-    """Replace Scrapy's download handlers by an object made from them, and return the object; None without handlers."""
+    """Replace Scrapy's download handlers by ``make(handlers)``, and return this; None if there are no handlers."""
     if (handlers := download_handlers(crawler)) is None:
         return None
     made = crawler.engine.downloader.handlers = make(handlers)  # type: ignore[assignment]
@@ -227,7 +227,7 @@ def stand_before_handlers(crawler: Crawler, make: Callable[[Any], _T]) -> _T | N
 
 @_nicety("a request may be sent again by itself on a connection that the server had closed")
 def switch_off_retries(handlers: Any, scheme: str) -> None:
-    """Prevent that the connection pool of Scrapy's handler repeats requests without the crawl's knowledge."""
+    """Keep the connection pool of Scrapy's handler from repeating requests, which the crawl would not notice."""
     pool: Any = getattr(handlers._handlers.get(scheme), "_pool", None)  # only Twisted's handlers have a pool
     if getattr(pool, "retryAutomatically", False):
         pool.retryAutomatically = False

@@ -7,7 +7,7 @@ has the rate that it may use. `store.members` sends renewals to PostgreSQL.
 A function in the database decides on renewals (see the first migration). Tests compare it with the same rule in Python,
 and try that rule with wrong clocks, lost answers, pauses and deaths. A lock on the budget's row makes calls run
 one after the other. So the sum of the grants which have not expired never exceeds the rate. A member uses a higher
-rate only after the database has written it. It uses a lower rate first, and its next renewal writes it.
+rate only after the database has written this rate. A lower rate is used at once, and written by the next renewal.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ Name = TypeVar("Name", str, int)
 LARGEST_NUMBER = 4096
 #: Seconds for which a grant is valid by the database's clock.
 LEASE = 6.0
-#: A member stops this number of seconds earlier, by its own clock, since the rates of clocks may differ by 8 percent.
+#: A member stops sending this many seconds before its grant ends, since the rates of clocks may differ by 8 percent.
 MARGIN = LEASE / 12
-#: Seconds between two renewals, so that two renewals in a row may be lost.
+#: Seconds between two renewals.
 RENEWAL_INTERVAL = LEASE / 3
 #: The crawl values (importance times seconds), rising, at which every demand curve is published.
 LEVELS: FloatArray = np.geomspace(1e-4, 1e8, 97)
@@ -75,7 +75,7 @@ def shard_of(host: str, n_shards: int) -> int:
 
 
 def assigned(weights: Mapping[int, float], owners: Mapping[int, str], members: Collection[str]) -> dict[int, str]:
-    """Assign each shard to a member, and move only the shards that fairness needs; `weights` are the loads of shards.
+    """Assign each shard to a member, and move as few shards as fair loads need; `weights` are the loads of shards.
 
     >>> assigned({0: 1.0, 1: 1.0, 2: 1.0, 3: 1.0}, {0: "a", 1: "a", 2: "a", 3: "a"}, ["a", "b"])
     {0: 'b', 1: 'b', 2: 'a', 3: 'a'}
@@ -98,7 +98,7 @@ def assigned(weights: Mapping[int, float], owners: Mapping[int, str], members: C
 
 def _move(weights: Mapping[int, float], given: dict[int, str], load: dict[str, float], tolerance: float) -> None:
     """Move shards from the most to the least loaded member, until no move evens out the loads."""
-    # Each move lowers the sum of squares of the loads by more than rounding errors, so moving ends.
+    # Each move lowers the sum of squares of the loads by more than rounding errors, so the loop ends.
     while True:
         most = max(load, key=lambda member: (load[member], member))
         least = min(load, key=lambda member: (load[member], member))
@@ -152,7 +152,7 @@ def read_curve(packed: object) -> FloatArray | None:
 
 
 def divided(rate: float, curves: Mapping[Name, FloatArray | None], n_pages: Mapping[Name, int]) -> dict[Name, float]:
-    """Divide a rate so that the last crawl of each shard is worth the same; without curves, by numbers of pages.
+    """Divide a rate among shards by their demand curves, or without curves by their numbers of pages.
 
     Examples
     --------
@@ -185,12 +185,12 @@ def _at_one_level(
     if not total.max() > 0.0:
         by_pages: FloatArray = rate * pages / pages.sum()
         return by_pages
-    # The totals fall as the level rises. The level whose total is the rate is interpolated between two levels.
+    # The total demand falls as the level rises. The level at which the total demand is the rate is interpolated.
     level = np.interp(-rate, -total, np.arange(total.size))
     below = min(int(level), total.size - 2)
     share = level - below
     got: FloatArray = wanted[:, below] * (1 - share) + wanted[:, below + 1] * share
-    if not got.sum() > 0.0:  # the most valuable pages alone want more than the rate
+    if not got.sum() > 0.0:  # the most valuable pages alone need more than the rate
         got = wanted[:, int(np.flatnonzero(total)[-1])]
     shares: FloatArray = rate * got / got.sum()
     return shares
@@ -202,7 +202,7 @@ class Renewal:
 
     member: str  # its token, made at its start
     number: int  # higher than the number of any renewal before
-    using: float  # the highest rate at which the member may be sending now; 0 after its own deadline
+    using: float  # the highest rate at which the member may be sending now; 0 after its grant has ended
     wants: float  # the rate that the member would like to have
     claims: tuple[int, ...] = ()  # the shards that the member takes if they are vacant
 

@@ -10,7 +10,7 @@ from crawlsched.exceptions import CrawlschedError
 __all__ = ["escape_logs", "in_words", "shown", "without_secrets"]
 
 # Characters that control a terminal: control characters (except newline and tab), marks that change the direction of
-# writing, separators of lines, and characters without width. Surrogates belong here too, since they cannot be printed.
+# writing, separators of lines, and characters without width. Surrogates are included, since they cannot be printed.
 _OBEYED = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e007f]"

@@ -8,8 +8,8 @@ __all__ = ["DAY", "GAP", "TIMER_SLACK", "SlotClock"]
 #: A day, in seconds.
 DAY = timedelta(days=1).total_seconds()
 
-#: The least distance between two requests, as a share of the mean distance. So no second has more than 1.25 rate + 1
-#: requests.
+#: The least distance between two requests, as a share of the mean distance. So in any second there are
+#: at most ``1.25 * rate + 1`` requests.
 GAP = 0.8
 
 # A timer may wake its caller this many seconds late without an effect on the rate. Event loops round a wait up to a
@@ -85,7 +85,7 @@ class SlotClock:
         return self.next_time(now) <= now
 
     def take(self, now: float) -> None:
-        """Use one slot now. The caller has checked `is_due`; a slot taken too early is taken from the next slots."""
+        """Use one slot now. Check `is_due` before; a slot that is taken too early delays the next slots."""
         self._give_up_old_slots(now)
         effective = max(self._slot_time(), self._earliest, now - TIMER_SLACK)
         self._earliest = effective + GAP * (1.0 + TIMER_SLACK) / self.rate
@@ -93,14 +93,14 @@ class SlotClock:
         self.taken += 1
 
     def pay(self, now: float) -> None:
-        """Use one slot, a late slot or else the next one, for a request that was sent without a slot."""
+        """Use up a late slot, or without late slots the next slot, for a request that was sent without a slot."""
         self.take(now)
 
     def skip(self, now: float) -> int:
         """Give up all slots up to now, and return their number. They are not made up for."""
         passed = max(0, floor((now - self._slot_time()) * self.rate) + 1)
         self._index += passed
-        # If a slot is due exactly now, rounding may have left it out above.
+        # Above, rounding may have left out a slot that is due exactly now.
         if self._slot_time() <= now:
             self._index += 1
             passed += 1

@@ -65,7 +65,7 @@ def say_moment(time: float | None, now: float) -> str:
 
 
 def say_past(time: float | None, now: float) -> str:
-    """Say when something was. It may be after `now`, if a running crawl did it after `now` was read.
+    """Say when something was. The time may be after `now`, if a running crawl wrote it after `now` was read.
 
     >>> say_past(1700000000.5, now=1700000000.0)
     '2023-11-14 22:13:20 UTC, just now'
@@ -101,7 +101,7 @@ def say_trust(share: float | None, interval: Sequence[float] | None, unknown: st
 
 
 def say_per_day(n: float) -> str:
-    """Say a number per day. A rate below one in three years is written as 0.
+    """Say a number per day; a number below one in three years becomes 0.
 
     >>> say_per_day(1900.0), say_per_day(0.5), say_per_day(4.5e-13)
     ('1,900', '0.5', '0')

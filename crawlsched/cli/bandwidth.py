@@ -76,7 +76,7 @@ def _set(stores: Stores, bandwidth: float) -> dict[str, Any]:
 
 
 def _pause(stores: Stores, command: str) -> dict[str, Any]:
-    """Send the command to the running crawl, or else to the next crawl."""
+    """Send the command to the running crawl or, if no crawl runs, to the next crawl."""
     if stores.shared is not None:
         since = stores.shared.pause(paused=command == "pause")
         seen = stores.shared.look()

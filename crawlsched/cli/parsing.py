@@ -42,7 +42,7 @@ _FILE_ENDINGS = (".json", ".json.gz")
 
 
 class CommandParser(argparse.ArgumentParser):
-    """The parser of a command, or of all commands; `groups` then has the groups of commands in the help."""
+    """The parser of a command, or the parser of all commands, whose help lists the commands in `groups`."""
 
     def __init__(self, *args: Any, groups: Mapping[str, Sequence[str]] | None = None, **named: Any) -> None:
         self._groups = groups

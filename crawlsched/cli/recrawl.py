@@ -15,7 +15,7 @@ __all__ = ["EXAMPLES", "HELP", "OPTIONS", "ask_about_pages", "say_unknown"]
 
 
 def ask_about_pages(arguments: argparse.Namespace, command: str, more: dict[str, Any]) -> dict[str, Any]:
-    """Send a command about ``arguments.urls`` to the running crawl, or else to the next crawl."""
+    """Send a command about ``arguments.urls`` to the running crawl or, if no crawl runs, to the next crawl."""
     with open_stores(arguments, read_only=False) as stores:
         known, unknown = _known(stores, arguments.urls)
         answers = stores.ask([(store, {"urls": urls, **more}) for store, urls in known.items()], command)

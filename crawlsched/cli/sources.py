@@ -69,7 +69,7 @@ def _best_first(source: dict[str, Any]) -> tuple[bool, float, int]:
 
 
 def _of_store(store: Store, is_one_of: int) -> dict[str, list[dict[str, Any]]]:
-    """Describe the sources of a store; with several shards, rows name the shard, since each numbers its sources."""
+    """Describe the sources of a store; with several shards each row names its shard, as numbers of sources repeat."""
     visits, sources = _visits(store), _sources(store)
     plan = newest_plan(store, None)
     weights = [] if plan is None else plan.signal_weights.tolist()[:-1]
@@ -118,7 +118,7 @@ def _by_site(sources: list[Source], visits: dict[str, Any]) -> list[dict[str, An
 
 
 def _by_part(store: Store, sources: list[Source], visits: dict[str, Any]) -> list[dict[str, Any]]:
-    """Fit each source for each site and first directory of its pages, if it has several."""
+    """Fit each source once for each site and first directory of its pages, if there are several."""
     import numpy as np
 
     from crawlsched.crawl.source_quality import quality

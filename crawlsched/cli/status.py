@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EXAMPLES", "HELP", "OPTIONS"]
 
-# At most this number of hosts is shown, and of the best and the worst sources; --json lists all.
+# At most this many hosts, best sources and worst sources are shown; --json lists all.
 _SHOWN = 5
 # Up to this number, all pages are counted, which takes a second. For more pages, the newest plan's counts are shown.
 _ALL_COUNTED = 500_000
@@ -94,7 +94,7 @@ def _of_store(store: "Store", settings: Settings, now: float) -> dict[str, Any]:
 
 
 def _counted(store: "Store") -> tuple[dict[str, Any], float | None]:
-    """Count the pages; for very many, return the newest plan's counts, if there is a plan, and its time."""
+    """Count the pages. For very many pages, return the counts of the newest plan, if any, and the plan's time."""
     from crawlsched.pages import STATE_NAMES
     from crawlsched.store.records import last_plan
 
@@ -305,7 +305,7 @@ def _say_held_back(report: dict[str, Any]) -> list[str]:
 
 
 def _some(names: list[str]) -> str:
-    """Name the first names, and say how many more there are."""
+    """List the first names, and say how many more there are."""
     more = len(names) - _SHOWN
     return ", ".join(names[:_SHOWN]) + (f" and {more:,} more" if more > 0 else "") if names else "hosts"
 

@@ -143,7 +143,7 @@ def missing_file(database: str) -> Path | None:
 
 
 def _named(arguments: argparse.Namespace, settings: Settings) -> str | None:
-    """Return the named collection; None if no name is given, or if each way to start the spider has its own."""
+    """Return the named collection; None without a name, or if each way to start the spider has its own collection."""
     collection: str | None = arguments.collection or settings.collection
     if collection is not None and arguments.collection is None and is_named_by_arguments(collection):
         return None

@@ -112,7 +112,7 @@ def _reports(target: Target, store: "Store") -> "Reports":
     def whatif() -> dict[str, Any]:
         from crawlsched.cli.whatif import report_of
 
-        # The sample is so small that the view appears within a second.
+        # With a sample of this size the view appears within a second.
         return report_of(alone, _BANDWIDTHS, freshness=(0.5, 0.8, 0.9, 0.95, 0.99), sample=768)
 
     def sources() -> dict[str, Any]:

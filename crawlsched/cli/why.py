@@ -317,7 +317,7 @@ def _say_next(report: dict[str, Any], now: float) -> str:
 
 
 def _say_binds(report: dict[str, Any]) -> str:
-    """Say what decides the time of the next crawl, and for a wait its reason."""
+    """Say what decides the time of the next crawl, and why the page has to wait."""
     said = BINDS[report["binds"]]
     if report["binds"] != "not_before" or not report["visits"]:
         return said

@@ -59,7 +59,7 @@ class Cursor:
 
 
 def read_since(text: str, now: float) -> Cursor | float:
-    """Read where in the feed to begin: return a cursor, or the POSIX seconds of a time or of a duration before now.
+    """Read where in the feed to begin: a cursor, a time, or a duration before now. Return a cursor or POSIX seconds.
 
     >>> read_since("2h", now=10_000.0), read_since("1970-01-01T01:00Z", now=0.0), str(read_since("0:7", now=0.0))
     (2800.0, 3600.0, '0:7')
@@ -149,7 +149,7 @@ class Change:
 
 
 class Feed:
-    """The changes of each shard in their order, or with `own_shard` those of the store's shard alone."""
+    """The changes of each shard in their order, or with `own_shard` only the changes of the store's shard."""
 
     def __init__(self, store: Store, *, own_shard: bool = False) -> None:
         self._store = store
@@ -183,7 +183,7 @@ class Feed:
             for key in self._keys:
                 self._require_kept(cursor, key[0], *changes.kept(connection, key))
                 rows = changes.after(connection, key, cursor[key[0]], limit)
-                # If old changes are deleted after this check, the next call reports it.
+                # If old changes are deleted after this check, the next call reports the deletion.
                 found.append([(row.time, key, row) for row in rows])
             # The changes of a shard stay in their order, even if their times are not in order. A cursor is a position,
             # and must not skip a change.

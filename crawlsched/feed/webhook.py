@@ -1,4 +1,4 @@
-"""The webhook: a thread posts changes to an address in batches, each batch until it has arrived."""
+"""The webhook: a thread posts changes to an address in batches, and repeats each batch until it has arrived."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def obey_pending(refresher: Refresher, shard: Shard) -> None:
 
 
 def obey_waiting(refresher: Refresher) -> None:
-    """Obey the commands that were sent while no crawl ran, before the first slot, since a command may be a pause."""
+    """Before the first slot, obey the commands that were sent while no crawl ran; one of them may be a pause."""
     for shard in refresher.collection.shards:
         _obey(refresher, shard, pending(shard.store))
 
@@ -71,7 +71,7 @@ def _obey(refresher: Refresher, shard: Shard, commands: Iterable[Command]) -> No
             act(refresher, shard, command.arguments, answer)
         except (CrawlschedError, ValueError) as error:
             answer({"error": str(error)})
-        except Exception as error:  # arguments that no command line sends, or our bug
+        except Exception as error:  # wrong arguments from another program, or a bug
             logger.exception("The command %r (number %d) cannot be obeyed.", command.name, command.id)
             answer({"error": f"The crawl could not do {command.name!r}: {in_words(error)}; its log says more."})
 
@@ -209,7 +209,7 @@ def _forget(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answe
         collection.aside.run(f"deleting {value} ({shard.number})", delete, deleted)
 
     def delete() -> NDArray[np.int64]:
-        # A row that is written for a page after its deletion would stay in the database.
+        # A row that is written for a page after the page was deleted would never be deleted.
         collection.write_behind.drain()
         return store.forgetting.forget(kind, value, began_at)
 

@@ -201,7 +201,7 @@ class CrawlJobs:
                 await run_in_thread(shard.store.forgetting.prune_texts, room)
                 await run_in_thread(thin_samples, shard.store, self._refresher.clock())
             except CollectionInUse:
-                continue  # another process owns it by now
+                continue  # another process owns the shard by now
 
     def _every(self, interval: timedelta, job: Callable[[], Any], first: timedelta | None = None) -> None:
         assert self._scheduler is not None

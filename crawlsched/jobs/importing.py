@@ -35,7 +35,7 @@ PastVisit = tuple[int, float, int, int]
 
 
 class Requests:
-    """Makes requests for URLs by a project's settings, by default the project in the working directory, if any."""
+    """Makes requests for URLs by a project's settings; by default, the project is that of the working directory."""
 
     def __init__(self, project_settings: Mapping[str, Any] | None = None, ignored: Sequence[str] = ()) -> None:
         settings: Any = get_project_settings() if project_settings is None else project_settings
@@ -111,7 +111,7 @@ class Import:
         self._write()
 
     def finish(self) -> None:
-        """Make the first plan from the visits, and write it with its estimates, which the next crawl begins with."""
+        """Make the first plan from the visits, and write it with its estimates; the next crawl begins with these."""
         if self._visited:
             plan_now(self._crawl, self._now)
         for pages in self._visited:

@@ -31,7 +31,7 @@ _NEEDED = ("time", "url", "body")
 
 @dataclass(slots=True)
 class RecordedVisit:
-    """A recorded visit; `body` and `second` (of a second fetch) are files, or their content."""
+    """A recorded visit. The bodies of its response and of a second fetch, `body` and `second`, are files or content."""
 
     time: float
     url: str
@@ -93,10 +93,10 @@ def _visit(path: Path, number: int, row: Mapping[str, str | None]) -> RecordedVi
 def judge_all(
     visits: Sequence[RecordedVisit], options: Mapping[str, Any], *, seed: int = 1, probe_after: float = 5.0
 ) -> Iterator[JudgedVisit]:
-    """Judge visits one after the other, in a collection of their own, as visits that a user has asked for.
+    """Judge visits one after the other, in a new collection, as if a user had requested these visits.
 
-    `options` are settings, with or without ``CRAWLSCHED_``; `seed` decides which visits are probed. A probe comes
-    `probe_after` seconds later.
+    `options` are settings, with or without ``CRAWLSCHED_``; `seed` decides which visits are probed. A probe is
+    made `probe_after` seconds later.
     """
     named = {name if name.startswith(PREFIX) else f"{PREFIX}{name}": value for name, value in options.items()}
     with tempfile.TemporaryDirectory(prefix="crawlsched-detect-") as folder:
@@ -203,7 +203,7 @@ class _Judge:
 
 
 def settings_here(assignments: Sequence[str]) -> dict[str, str]:
-    """Read ``NAME=VALUE``.
+    """Read settings, each in the form ``NAME=VALUE``.
 
     >>> settings_here(["PROBES=False"])
     {'PROBES': 'False'}

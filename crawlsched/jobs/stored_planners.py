@@ -28,7 +28,7 @@ __all__ = [
 
 
 def planner_of_page(store: "Store", settings: Settings, page: int, now: float) -> "Planner":
-    """Return a planner that knows a single page (its number is 0), its rule, and the newest plan."""
+    """Return a planner that has a single page (number 0), the page's rule, and the newest plan."""
     planner, _ = next(planners(store, settings, now, pages=[page], picks=True))
     return planner
 
@@ -81,7 +81,7 @@ def freshness(store: "Store", settings: Settings, now: float) -> tuple[FloatArra
 def before(store: "Store", settings: Settings, crawl_value: float, now: float) -> int:
     """Count the pages that are crawled before a page with this crawl value; very many pages are counted in a sample.
 
-    Half of the pages with the same value count. In a first crawl, all pages have the same value.
+    Of the pages with the same value, half are counted. In a first crawl, all pages have the same value.
     """
     pages, stands_for = _drawn(store)
     n_before = 0.0
@@ -94,7 +94,7 @@ def before(store: "Store", settings: Settings, crawl_value: float, now: float) -
 
 
 def waiting_since(store: "Store", time: float) -> int:
-    """Count the pages whose last crawl, or first sight if never crawled, was before a time; see `before`."""
+    """Count the pages that were last crawled before a time, or were found before it and never crawled; see `before`."""
     pages, stands_for = _drawn(store)
     n_waiting = 0
     for block in store.load(pages=pages):
@@ -152,6 +152,6 @@ def planners(
             urls = store.reader.urls(block["page"])
             found = [rules.number(urls.get(number, "")) for number in block["page"].tolist()]
             planner.set_intervals(np.arange(n_pages), found, now)
-        # The running crawl's threshold, or else the plan's.
+        # The threshold of the running crawl or, if no crawl runs, of the plan.
         planner.threshold = status.get("threshold") or (0.0 if plan is None else plan.threshold)
         yield planner, np.asarray(block["page"], np.intp)

@@ -20,8 +20,8 @@ __all__ = [
 ]
 
 # These marks are stored. NEWS: a request for the page had other data than the stored request, so the next item will
-# differ. RECRAWL: `crawlsched recrawl` requested the page. UNTRACKED: the page's callback yielded requests that are no
-# pages, and that each run makes again. CUT: a body of the page was cut short.
+# differ. RECRAWL: `crawlsched recrawl` requested the page. UNTRACKED: the page's callback yielded requests that do
+# not become pages, and are made again in each run. CUT: a body of the page was cut short.
 NEWS, RECRAWL, UNTRACKED, CUT = (1 << bit for bit in range(4))
 # These marks are about the present run. START: `start()` requested the page. BY_START: the page's template is that of a
 # request from `start()`. AWAITED: a request made the URL a page, and has not ended yet. TRIED: the page was tried.
@@ -36,13 +36,13 @@ OWED = NEWS | RECRAWL | START
 #: These marks are only valid in the run that set them.
 RUN_ONLY = STATED | START | BY_START | AWAITED | TRIED
 
-# The lowest of four bits with the number of deliveries in a row in which the callback or a pipeline raised.
+# The lowest of the four bits that count the failed deliveries in a row.
 _FAILURE = START >> 4
 _FAILURES = START - _FAILURE
 
 
 def n_failures(marks: int) -> int:
-    """Return how many deliveries in a row have failed, as the marks say.
+    """Return from the marks how many deliveries in a row have failed.
 
     >>> marks = with_failures(NEWS, 3)
     >>> n_failures(marks), marks & NEWS, n_failures(with_failures(marks, 99))

@@ -117,7 +117,7 @@ def _keyed(text: str, key: str) -> str:
 
 
 def begun_signature(header: str | None, topic: str, key: str) -> tuple[str, hmac.HMAC]:
-    """Return the digits of a notification's signature, and a hash that computes the right ones (WebSub, section 8).
+    """Return the digits of a notification's signature, and a hash to compute the right digits (WebSub, section 8).
 
     >>> form = subscription_form("https://me/", 7, "https://example.com/feed", "0123456789")
     >>> digits = hmac.new(form["hub.secret"].encode(), b"<feed/>", "sha256").hexdigest()
@@ -136,7 +136,7 @@ def subscription_form(address: str, source: int, topic: str, key: str) -> dict[s
     """Return the form that a subscriber posts to a topic's hub.
 
     `address` is the URL by which the hub reaches the receiver. `source` is the number of the sitemap or feed. `topic`
-    is the feed's own name (``rel="self"``), or else its URL.
+    is the feed's own name (``rel="self"``), or its URL if it states no name.
 
     >>> form = subscription_form("https://me/", 7, "https://example.com/feed", "0123456789")
     >>> form["hub.callback"], form["hub.mode"]

@@ -143,7 +143,7 @@ class Receiver:
             return web.Response(status=408)
 
     async def _later(self, seconds: float = 1.0) -> web.Response:
-        """Delay the answer by a second; it says when the sender may try again."""
+        """Return an answer, after a second, that says when the sender may try again."""
         from aiohttp import web
 
         self._refresher.count("crawlsched/pings/limited")

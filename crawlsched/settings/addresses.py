@@ -33,7 +33,7 @@ class Receiver(NamedTuple):
 
 
 class WebAddress(NamedTuple):
-    """The address of the web page, and the token that visitors need: a given token, True (a new token), or False."""
+    """The address of the web page, and the token that visitors need: a text, True (a new token) or False (no token)."""
 
     host: str
     port: int

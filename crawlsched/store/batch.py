@@ -77,7 +77,7 @@ class Outgoing(NamedTuple):
 
     @property
     def name(self) -> tuple[str, int]:
-        """The key of the row, which no other row has."""
+        """The unique key of the row."""
         return self.sender, self.number
 
 
@@ -169,25 +169,25 @@ class Batch:
     estimator: str = ""  # the estimator of ``estimator_state``
     # Any other columns of pages; columns that are not named stay as they are.
     contents: dict[int, Mapping[str, Any]] = field(default_factory=dict)
-    traces: dict[int, Mapping[str, bytes]] = field(default_factory=dict)  # per page all of `models.TRACE_COLUMNS`
+    traces: dict[int, Mapping[str, bytes]] = field(default_factory=dict)  # by page: all of `models.TRACE_COLUMNS`
     # A page's newest text. The text stored before becomes the text before the newest.
     texts: dict[int, KeptText] = field(default_factory=dict)
     masks: dict[str, Mapping[str, Any]] = field(default_factory=dict)  # the noise mask of a template, as data (JSON)
     observations: list[ObservationRow] = field(default_factory=list)
     # Rows of the feed, in the same transaction as the fingerprints and states that they report.
     changes: list[ChangeRow] = field(default_factory=list)
-    # Data (JSON) by digest. Add a template with every new page that names it. Known templates are not changed.
+    # Request templates as JSON, by digest. Add a template with every new page that uses it. Stored ones stay unchanged.
     templates: dict[bytes, Mapping[str, Any]] = field(default_factory=dict)
-    # By page and source: the last announced lastmod (POSIX seconds or None), and how often it was seen to differ.
+    # By page and source: the last announced lastmod (POSIX seconds or None), and how often a new date was seen.
     announcements: dict[tuple[int, int], tuple[float | None, int]] = field(default_factory=dict)
-    # The announcements of a page's sources, if it has several.
+    # The announcements of a page's sources, if the page has several sources.
     further_sources: dict[tuple[int, int], FurtherRow] = field(default_factory=dict)
     # Whole rows, by number or name, which replace the stored rows.
     sources: dict[int, Source] = field(default_factory=dict)
     hosts: dict[str, Host] = field(default_factory=dict)
     # Commands that are done, each with its time and result.
     finished: dict[int, tuple[float, Any]] = field(default_factory=dict)
-    # By observation whose visit proved nothing after all: the outcome that replaces the stored outcome.
+    # By observation, for visits that proved nothing after all: the outcome that replaces the stored outcome.
     retracted: dict[int, str] = field(default_factory=dict)
     outgoing: list[Outgoing] = field(default_factory=list)  # findings for other shards
     # The keys of findings for this shard whose results are in this batch.

@@ -98,7 +98,7 @@ def _read(connection: Connection, key: Key, which: Any, order: Any, limit: int) 
 
 
 def _fails_since(connection: Connection, key: Key, page: int, time: float) -> float:
-    """Return when a page began to fail: the first of the visits without content just before a time, or that time."""
+    """Return when the failures just before `time` began; `time` if there are none."""
     visit = models.observations
     before = (*own(visit, key), visit.c.page == page, visit.c.time < time)
     failed = visit.c.outcome.in_(_FAILED)
@@ -110,7 +110,7 @@ def _fails_since(connection: Connection, key: Key, page: int, time: float) -> fl
 
 
 def before_time(connection: Connection, key: Key, time: float) -> int:
-    """Return the position before the first change since a time."""
+    """Return the position just before the first change at or after a time."""
     table = models.changes
     older = select(table.c.id).where(*own(table, key), table.c.time < time).order_by(table.c.id.desc()).limit(1)
     return max(connection.execute(older).scalar() or 0, kept(connection, key)[0])

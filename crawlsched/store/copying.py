@@ -96,7 +96,7 @@ def _rows(connection: Connection, table: Table) -> Generator[tuple[Any, ...], No
 
 
 def _lock(connection: Connection) -> None:
-    """Keep others from writing until the end of the transaction. SQLite does this by itself."""
+    """Lock the tables against other writers until the end of the transaction. SQLite does this by itself."""
     if connection.dialect.name == "postgresql":
         names = ", ".join(f'"{table.name}"' for table in metadata.sorted_tables)
         connection.execute(text(f"LOCK TABLE {names} IN SHARE ROW EXCLUSIVE MODE"))

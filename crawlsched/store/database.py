@@ -296,7 +296,7 @@ class Database:
         else:
             limits |= {"default_transaction_read_only": "on"} if self.read_only else {}
             options["options"] = " ".join(f"-c {name}={value}" for name, value in limits.items())
-        # paramstyle: rows are passed to the driver as plain tuples. pre_ping: a restarted server is connected to again.
+        # paramstyle: rows are passed to the driver as plain tuples. pre_ping: lost connections are made again.
         with self.explained("opened"):
             engine = create_engine(self.url, paramstyle="format", pool_pre_ping=True, connect_args=options)
         event.listen(engine, "do_connect", self._connect_patiently)
@@ -325,12 +325,12 @@ def _begin_sqlite(connection: Connection) -> None:
 
 
 def _limit(connection: Connection, limits: str) -> None:
-    """Set limits for one transaction. A statement that commits by itself gets none."""
+    """Set limits for one transaction. A statement that commits by itself gets no limits."""
     if connection.get_execution_options().get("isolation_level") != "AUTOCOMMIT":
         connection.exec_driver_sql(limits)
 
 
-# What to do, by words of our reasons.
+# What the user has to do, by words of the reason for the failure.
 _REMEDIES = {
     "locked": "end the process that holds it, or wait for it.",
     "disk is full": "make room and start again.",

@@ -213,7 +213,7 @@ class Forgetting:
         return deleted
 
     def rewrite_templates(self, other: Callable[[Mapping[str, Any]], Mapping[str, Any] | None]) -> None:
-        """Replace the data of request templates by the results of `other`; None: do not change a template."""
+        """Replace the data of each request template by the result of `other`; None leaves the template unchanged."""
         store, template = self._store, models.request_templates
 
         def rewrite(connection: Connection) -> None:

@@ -60,7 +60,7 @@ class LeaseRow(NamedTuple):
     heartbeat_at: float
     released_at: float | None
     status: dict[str, Any]
-    #: Set for a shard of a shared collection: its owner, its epoch, and the time when that member's lease expires.
+    #: Only for a shard of a shared collection: the owner, the epoch, and the time when the owner's lease expires.
     member: str | None = None
     epoch: int = 0
     expires_at: float | None = None
@@ -90,7 +90,7 @@ class LeaseRow(NamedTuple):
 class Lease:
     """The right of this process to write a collection, or a shard of it.
 
-    Made by `Lease.take` for `Store.take_lease`. A store writes only while the lease is still its own. The lease of a
+    Made by `Lease.take` for `Store.take_lease`. A store writes only while its process has the lease. The lease of a
     shard (`is_shared`) is valid until another process claims the shard; each write checks the epoch in its transaction.
     """
 
@@ -159,7 +159,7 @@ class Lease:
 
 
 def lost(connection: Connection, stores: Collection["Access"]) -> set[Key]:
-    """Return the shards that another process has claimed, and lock our others until the end of the transaction.
+    """Return the shards that another process has claimed, and lock our other shards until the end of the transaction.
 
     For a collection that is not shared, raise `CollectionInUse` if another process has taken it.
     """

@@ -21,7 +21,7 @@ logger = logging.getLogger("crawlsched.store")
 
 Arrays = dict[str, np.ndarray]
 
-#: The driver fetches this number of rows at a time. So few rows are freed before the garbage collector searches them.
+#: The driver fetches this many rows at a time: so few that they are freed before the garbage collector searches them.
 _FETCH = 500
 _NUMBERS = (*models.LOADED_COLUMNS, "depth", "part")
 
@@ -129,7 +129,7 @@ def sound_pages(block: Arrays) -> Arrays:
     for name in ("true_signals", "false_signals"):
         sound &= np.isfinite(block[name]) & (block[name] >= 0.0)
     for name in ("crawled_at", "not_before", "signalled_since", "first_seen", "changed_at"):
-        # These values stand for "never": nan, and minus infinity for the last crawl.
+        # The value for "never" is minus infinity for the last crawl, and nan for all other times.
         sound &= ~(block[name] > _LARGEST_TIME) & ~((block[name] < -_LARGEST_TIME) & (block[name] != -np.inf))
     block["source"] = np.where(block["source"] < END_OF_SOURCES, block["source"], -1)
     if sound.all():

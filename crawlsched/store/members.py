@@ -77,7 +77,7 @@ class MemberSeen(NamedTuple):
 
     @property
     def has_ended(self) -> bool:
-        """Whether the member's process is known to have ended. Only processes of this machine can be known."""
+        """Whether the member's process is known to have ended. This can only be known on the same machine."""
         return process_has_ended(self.machine, self.pid, self.process_started)
 
     @property
@@ -242,7 +242,7 @@ class SharedCollection(Part):
         self._at_once(update(table).where(*this).values(ready=int(ready), n_pages=n_pages))
 
     def beat(self, said: Sequence[tuple[int, str, int, Mapping[str, Any]]]) -> None:
-        """Write the sizes of shards and notes for their next owners, where the tokens of leases are still valid."""
+        """Write the sizes of shards, and notes for their next owners; shards with a new owner are left out."""
         if not said:
             return
         with self._writing() as connection:
@@ -271,7 +271,7 @@ class SharedCollection(Part):
         return bool(self.rows(_MANY_WAIT, collection=self.number, limit=limit + 1)[0][0] > limit)
 
     def commanded(self, shards: Sequence[int]) -> list[int]:
-        """Return those of these shards for which the command line has written a command."""
+        """Return which of these shards have a command that is not done."""
         table = models.commands
         wanted = select(table.c.shard).where(table.c.collection == self.number, table.c.done_at.is_(None)).distinct()
         return [shard for (shard,) in self.rows(wanted.where(among(table.c.shard, shards)))]
@@ -284,7 +284,7 @@ class SharedCollection(Part):
         return {shard: (n, oldest) for shard, n, oldest in rows}
 
     def set_rate(self, rate: float) -> None:
-        """Set the rate of all members together, which they follow within some seconds."""
+        """Set the rate of all members together; after some seconds they use it."""
         self._at_once(update(models.budgets).where(*self.own(models.budgets)).values(rate=rate))
 
     def pause(self, *, paused: bool) -> float | None:
@@ -305,14 +305,14 @@ class SharedCollection(Part):
             ).scalar_one()
             now = self.database.clock(connection)
             last = select(func.max(members.c.expires_at)).where(members.c.collection == self.number)
-            # A pass is over if it has had no member for `LEASE` seconds, since a new pass has no member yet.
+            # A pass without members is over only after `LEASE` seconds, since a new pass has no member yet.
             if since is None or now > max(since, connection.execute(last).scalar() or since) + LEASE:
                 since = now
                 connection.execute(update(budgets).where(*of_all).values(pass_since=since))
         return since
 
     def end_pass(self, since: float) -> None:
-        """End the pass that began at this time, which all its members notice."""
+        """End the pass that began at this time, for all its members."""
         budgets = models.budgets
         this = *self.own(budgets), budgets.c.pass_since == since
         self._at_once(update(budgets).where(*this).values(pass_since=None))

@@ -125,7 +125,7 @@ pages = _table(
     _state("n_signals_total", BigInteger, nullable=False),
     _state("signalled_since", Float(53)),  # NULL: no source ever named the page
     _state("source", Integer, nullable=False),  # -1: none
-    Column("grid", Text),  # the grid of rates to which log_likelihood belongs
+    Column("grid", Text),  # the grid of rates of log_likelihood
     Column("log_likelihood", LargeBinary),
     Column("depth", Integer, nullable=False),
     Column("host", Text, nullable=False),
@@ -394,7 +394,7 @@ changes = _table(
     sqlite_with_rowid=False,
 )
 
-# By follower, such as the webhook, the last row of `changes` that it has received.
+# For each follower, such as the webhook, the last row of `changes` that it has received.
 followers = _table(
     "followers",
     {"name": Text},

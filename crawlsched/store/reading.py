@@ -163,7 +163,7 @@ class Reader(Part):
         return known, lastmod, n
 
     def signal_observations(self, since: float, limit: int = 200_000) -> dict[str, np.ndarray]:
-        """Return the newest observations of pages with sources: a row for each source that a visit is evidence for."""
+        """Return the newest visits of pages with sources; a row has a visit and a source about which it is evidence."""
         table = models.observations
 
         @cache  # most visits have the same sources and numbers
@@ -256,7 +256,7 @@ class Reader(Part):
         return [source if source.parent in numbers else replace(source, parent=None) for source in found]
 
     def hosts(self, name: str | None = None, notable_at: float | None = None, limit: int | None = None) -> list[Host]:
-        """Return hosts; `notable_at` selects hosts that rest then, that fail, or that had pages withheld."""
+        """Return hosts; with `notable_at` only hosts that rest at this time, fail, or had pages withheld."""
         table = models.hosts
         only = [] if name is None else [table.c.host == name]
         if notable_at is not None:
@@ -335,7 +335,7 @@ def _facts(row: Any) -> PageFacts | None:
 _FACTS = kinds_of(models.pages, *(set(PageFacts._fields) & set(models.pages.c.keys())))
 _FACTS |= kinds_of(models.page_traces, *models.TRACE_COLUMNS)
 _SOURCE, _HOST = kinds_of(models.sources), kinds_of(models.hosts)
-# Larger numbers of pages and visits are damaged, since real numbers never become so large.
+# A larger number of a page or a visit is damaged, since sound numbers never become so large.
 _NO_NUMBER = int(np.iinfo(np.int64).max) // 2
 
 

@@ -24,7 +24,7 @@ __all__ = [
     "thinned",
 ]
 
-# Pairs of an age and a length, in seconds: from this age on, all rows within this length become one row.
+# Pairs of an age and a period, in seconds. Rows of this age or older are joined into one row for each period.
 _LEVELS = ((2 * DAY, 600), (14 * DAY, 3_600))
 _KEPT = 730 * DAY
 # Figures that count the events since the row before; all other figures are of the row's time.

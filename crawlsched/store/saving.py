@@ -25,7 +25,7 @@ __all__ = ["Prepared", "Refused", "prepared", "write", "write_carefully"]
 logger = logging.getLogger("crawlsched.store")
 
 Row = dict[str, Any]
-#: Rows by the number of their step.
+#: The rows to write, by the index of their step in `_STEPS`.
 Prepared = dict[int, list[Row]]
 #: The number of rows of a batch that the database refused, by table.
 Refused = Counter[str]

@@ -81,7 +81,7 @@ def prepare(url: str) -> str:
 def upgrade(url: str) -> str:
     """Bring a database to this version's revision, which is returned; several processes may call this together.
 
-    A database that is ahead, too old, or another program's raises `SchemaOutOfDate`, and is not changed.
+    If the database is newer, too old, or of another program, it is not changed, and `SchemaOutOfDate` is raised.
     """
     if _known(url) == head():
         return head()

@@ -21,8 +21,8 @@ from crawlsched.store.rows import json_like
 
 __all__ = ["split"]
 
-# Pages keep their numbers, since a new shard has no other pages. The rows of `pages` move last, since the new
-# shards of rows in these tables are looked up there.
+# Pages keep their numbers, since a new shard has no other pages. The rows of `pages` move last, since the
+# host in a page's row decides to which shard the page's rows in these tables move.
 _OF_PAGES = ("page_traces", "page_texts", "announcements", "further_sources", "observations", "changes")
 _MOVE_WITH_PAGES = (
     "UPDATE {table} t SET shard = h.shard FROM pages p JOIN moved_hosts h ON h.host = p.host"
@@ -48,7 +48,7 @@ _COPY = (
 )
 _IS_OF_NO_HOST = "NOT EXISTS (SELECT 1 FROM moved_hosts h WHERE h.host = {host})"
 _COPIED = {
-    # A plan of all pages can be used for some of them.
+    # Each new shard can use the plan that was made for all pages.
     **dict.fromkeys(("collections", "tombstones", "followers", "plans"), "true"),
     **{table: _IS_OF_NO_HOST.format(host=_OF_HOSTS[table]) for table in ("sources", "noise_masks")},
     "commands": "t.done_at IS NULL",

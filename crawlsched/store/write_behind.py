@@ -51,7 +51,7 @@ class WriteBehind:
 
     @property
     def in_flight(self) -> bool:
-        """Whether a batch is being written or waits, so that the crawling thread should hand over no more yet."""
+        """Whether a batch is being written or waits; the crawling thread should then hand over no further batch."""
         return bool(self._waiting)
 
     @property

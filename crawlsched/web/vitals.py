@@ -93,7 +93,7 @@ def checks(
 
     `freshness` is the least expected freshness, and `budget` the least share of a minute's slots that are used. At most
     `undelivered` changes may wait for the spider, and a host may rest for at most `rest` seconds. The last pass must
-    have ended at most `last_pass` seconds ago; if this limit is given, it is also well that no crawl runs now.
+    have ended at most `last_pass` seconds ago; if this limit is given, no crawl needs to run now.
     """
     status = seen.status
     found = [_leased(seen) if last_pass is None else _passed(seen, last_pass)]
@@ -192,7 +192,7 @@ def _dispatching(status: dict[str, Any]) -> Check:
     if status.get("rests"):
         return Check("dispatching", True, "nothing goes out at this hour (CRAWLSCHED_BANDWIDTH)")
     silence = float(status.get("silence") or 0.0)
-    # A crawl that sends nothing ends by itself after twice this time. At a low bandwidth, that is four slots.
+    # A crawl that sends nothing ends by itself after twice this time, which is four slots at a low bandwidth.
     longest = max(STALE_AFTER, 2.0 / float(status.get("bandwidth") or 1.0))
     said = (
         "requests go out as they should" if silence <= longest else f"nothing has gone out for {say_duration(silence)}"
