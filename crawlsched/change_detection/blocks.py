@@ -51,7 +51,7 @@ class PageBlocks:
 
     texts: list[str] = field(default_factory=list)  # text of each block, in the order of the page; at most 4,096
     paths: list[int] = field(default_factory=list)  # the path of tags, classes and ids that leads to each block
-    # For each path to a block, and each path above it: the next path above, and the last step. Paths above come first.
+    # For each path: the path that is one step shorter, and the last step. Shorter paths are added first.
     steps: dict[int, tuple[int, str]] = field(default_factory=dict)
     # The paths that lead to data for programs: JSON in scripts, ``itemprop``, ``meta``.
     data: set[int] = field(default_factory=set)
@@ -166,9 +166,10 @@ def page_blocks(markup: str, ignore_keys: Collection[str] = (), url: str = "") -
     A block is the text directly below an element. Inline elements without a class or an id belong to the block around
     them. Within ``<pre>``, inline elements with a class also belong to it, since they colour the words of a program.
     Numbers in classes and ids do not count, and neither do parts that programs make up. The time is linear in the
-    length of the page. For this no search looks further back than 64 elements. All elements deeper than 64 have the
-    path of the 64th. At least 4,096 tags are read one by one. In a long page it is one more for each 25 characters, up
-    to 20,000. The text after these tags counts as a whole. A tag with attributes counts as two tags.
+    length of the page. To achieve this, no search looks back over more than 64 elements. All elements deeper than 64
+    have the path of the 64th. The page's first 4,096 tags are read one by one, with a further tag for each 25
+    characters of the page, up to 20,000 tags. The text after these tags counts as a whole. A tag with attributes counts
+    as two tags.
 
     Examples
     --------

@@ -19,8 +19,8 @@ __all__ = ["GZIP", "body_blocks"]
 
 _KEY_AND_VALUE = re.compile(rf"\s*+(?:#\s*+)?+([A-Za-z][\w./-]{{0,{LONGEST_NAME}}}+)(?:;[^:]*+)?+\s*+[:=]\s*+\S")
 _TAG = re.compile(r"<(/?)([A-Za-z_][^\s/<>]*+)([^<>]*+)>([^<]*+)")
-# Comments, instructions and declarations do not count, and CDATA is text. If its end is missing, each of these goes up
-# to the end of the body.
+# Comments, instructions and declarations do not count, and CDATA is text. If the end mark of such a part is missing,
+# the part ends with the body.
 _SPECIAL = re.compile(r"<!--.*?(?:-->|\Z)|<!\[CDATA\[(.*?)(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)|<!.*?(?:>|\Z)", re.DOTALL)
 _ATTRIBUTE = re.compile(r"""([^\s=<>"'/]++)\s*+=\s*+("[^"]*+"|'[^']*+')""")
 _CDATA_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
@@ -49,8 +49,8 @@ def body_blocks(
     """Cut a body that is not HTML into blocks; everything after the first 4,096 blocks is the remainder.
 
     A block is a value of JSON, a cell of CSV, a line of text, an element of XML, or a member of an archive. Its place
-    consists of the keys of the value, the column of the cell, the line's beginning up to ":", or the name. A PDF or a
-    picture is one block without dates and names of programs.
+    consists of the keys of the value, the column of the cell, the line's beginning up to ":", or the name of the
+    member. A PDF or a picture is one block without dates and names of programs.
 
     Examples
     --------
@@ -158,7 +158,7 @@ def _columns(lines: list[str]) -> tuple[int, str, list[str]] | None:
 
 
 def members_of_zip(body: bytes) -> list[tuple[str, str]] | None:
-    """Return names and digests of an archive's members, in order (also xlsx, docx, epub); None if it is no archive.
+    """Return names and digests of an archive's members, in order (also xlsx, docx, epub); None for other data.
 
     >>> packed = io.BytesIO()
     >>> with zipfile.ZipFile(packed, "w") as archive:

@@ -75,7 +75,7 @@ def content_kind(body: bytes, content_type: str | None, encoding: str | None = N
     >>> content_kind(b'{"a": 1}', None), content_kind(b"<rss>", "application/rss+xml")
     ('json', 'xml')
     """
-    # A header that was sent twice may come as one, with a comma.
+    # If a server sends the header twice, both values may be in one text, separated by a comma.
     media_type = (content_type or "").replace(",", ";").partition(";")[0].strip().lower()
     kind = next((kind for pattern, kind in _KINDS if pattern.search(media_type)), "binary")
     if kind == "binary" or _looks_binary(body, encoding):

@@ -76,8 +76,8 @@ class Detector(NamedTuple):
     def _needs_look(self, page: str, found: Sequence[Difference], proved: Mapping[int, Evidence]) -> bool:
         """Whether a second fetch has to decide if the noise of the template is noise on this page, too.
 
-        It has to if two fetches of this page never differed at the place of the noise. It also has to if fetches mostly
-        differ, but the text is the same as at the last visit.
+        A second fetch is needed if two fetches of this page never differed at the place of the noise. It is also needed
+        if fetches mostly differ, but the text is the same as at the last visit.
         """
         needs_look = False
         for number, why in proved.items():
@@ -92,7 +92,7 @@ class Detector(NamedTuple):
         of_site = self.shared.of_site(seen, left, now)
         own = [one for one, is_of_site in zip(left, of_site, strict=True) if is_of_site is False]
         if not own:
-            # This page is the first to show the difference. It may also be a visit that was put off as the first.
+            # This page is the first to show the difference, or the visit is repeated because the page was the first.
             if None in of_site or is_again:
                 self._note(seen, left)
                 return Finding(True, False, "template", told)
@@ -121,9 +121,9 @@ class Detector(NamedTuple):
     ) -> bool | None:
         """Learn from a pair of fetches of a page; return whether they differed in something not known to be noise.
 
-        `apart` is the time between the two as a share of the time since the visit before, since an edit may fall
-        between them. `may_be_old` means that the second fetch may be an old copy, from before an edit. Return None if
-        one fetch is cut short, or if they are of different pages.
+        `apart` is the time between the two as a share of the time since the previous visit. An edit may fall between
+        the two fetches. `may_be_old` means that the second fetch may be an old copy, from before an edit. Return None
+        if one fetch is cut short, or if they are of different pages.
         """
         between = differences(first.trace, second.trace)
         if any(one.kind == "order" for one in between):  # if two blocks change places, either block may have moved
@@ -141,7 +141,7 @@ def _shown(text: str, part: str) -> str:
 
 
 def _are_comparable(one: Trace, two: Trace) -> bool:
-    """Whether two fetches are of the same page, and neither is a copy of the other that was cut short.
+    """Whether two fetches are of the same page, and neither is a truncated copy of the other.
 
     Examples
     --------

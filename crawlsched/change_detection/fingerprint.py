@@ -14,7 +14,7 @@ from crawlsched.change_detection.limits import LONGEST_COMPARED
 
 __all__ = ["PHRASE", "Fingerprint", "likeness", "sketch", "sketch_similarity"]
 
-_HASHES = 64  # a sketch has at most this many
+_HASHES = 64  # the most hashes in a sketch
 #: The form of a phrase's hash in a sketch. Hashes in this form sort like their numbers.
 PHRASE = Struct(">I")
 _MADE_UP = re.compile(r"\b(?=\w*\d)[0-9a-fA-F]{8,}\b|\d+")
@@ -26,8 +26,8 @@ class Fingerprint(NamedTuple):
     Notes
     -----
     blake2b [1]_ is cryptographic, so that no site can craft another page with the same fingerprint. A faster hash would
-    not matter, since reading the page takes much longer. The recipe is blake2b's `person` parameter, so the same
-    content has another digest under another recipe.
+    save little time, because reading the page takes much longer. The recipe is blake2b's `person` parameter, so the
+    same content has another digest under another recipe.
 
     Examples
     --------
@@ -44,7 +44,7 @@ class Fingerprint(NamedTuple):
     @classmethod
     def of(cls, recipe: str, content: bytes | str) -> Fingerprint:
         """Return the fingerprint of content that a recipe has prepared."""
-        # Text from the web can hold lone surrogates, for which UTF-8 has no bytes.
+        # Text from the web can contain lone surrogates, for which UTF-8 has no bytes.
         data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
         person = blake2b(recipe.encode("utf-8", "surrogatepass"), digest_size=blake2b.PERSON_SIZE).digest()
         return cls(recipe, blake2b(data, digest_size=16, person=person).digest())
@@ -60,8 +60,8 @@ def sketch(text: str) -> bytes:
 
     Notes
     -----
-    A sketch measures a change; it does not detect one. It misses most one-word edits of long pages. 32 bits that
-    anybody can make collide are enough for a measure.
+    A sketch measures a change; it does not detect one. It misses most one-word edits of long pages. For a measure,
+    hashes of 32 bits are enough, although anybody can find two phrases with the same hash.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def likeness(text: str, address: str) -> bytes | None:
     >>> one == two, one == likeness("Tea was not found", "https://example.com/news/tea-7.html")
     (True, False)
     """
-    if len(text) > LONGEST_COMPARED:  # no other page has such a text
+    if len(text) > LONGEST_COMPARED:  # two pages with so long a text are never alike
         return None
     name = unquote(urlsplit(address).path.rstrip("/").rpartition("/")[2])
     stem = name.rpartition(".")[0] or name

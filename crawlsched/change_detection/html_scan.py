@@ -18,7 +18,7 @@ __all__ = ["INLINE", "Scan", "Tag", "n_read_singly", "normalised", "skimmed", "v
 
 # Elements whose text no reader sees: scripts and the like, and contents that are only shown instead of something else.
 _UNSEEN = frozenset({"script", "style", "noscript", "template", "iframe", "noembed", "noframes", "object"})
-# Elements that hold only text: a tag or a comment in them is text, too.
+# Elements that contain only text: a tag or a comment in them is text, too.
 _TEXT_ONLY = frozenset({"title", "textarea", "xmp"})
 # Elements that do not separate words. All other elements do: "<p>a</p><p>b</p>" reads "a b".
 INLINE = frozenset((
@@ -26,9 +26,9 @@ INLINE = frozenset((
     "kbd", "label", "mark", "nobr", "q", "rp", "rt", "ruby", "s", "samp", "small", "span", "strike", "strong", "sub",
     "sup", "time", "tt", "u", "var", "wbr",
 ))  # fmt: skip
-# Matches a text and the tag after it. If the element holds only text, it also matches that text and the closing tag:
-# one match instead of two saves a fifth of the time. Attributes may hold ">" within quotes, and quotes count only after
-# "=". Quantifiers are possessive, so that a match that fails reads each character only once.
+# Matches a text and the tag after it. If the element contains only text, the pattern also matches this text and the
+# closing tag: one match instead of two saves a fifth of the time. Attributes may contain ">" within quotes, and quotes
+# count only after "=". Quantifiers are possessive, so that a match that fails reads each character only once.
 _BEFORE = r"([^<]*+)<((?:/[a-zA-Z][^\s/>]*+|([a-zA-Z][^\s/>]*+))"
 _BEHIND = r")>(?:([^<]*+)</\3>)?+"
 _WITHIN = r"""(?:[^>=]++|=\s*+(?:"[^"]*+"|'[^']*+')?+)*+"""
@@ -36,21 +36,23 @@ _TAG = re.compile(f"{_BEFORE}{_WITHIN}{_BEHIND}")
 _SIMPLE_TAG = re.compile(rf"{_BEFORE}[^>]*+{_BEHIND}")
 _NAME = re.compile(r"/?[^\s/>]*")
 _CLOSERS = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in _UNSEEN | _TEXT_ONLY}
-# A "<" that opens no tag. It begins a comment, a declaration (or something that browsers take for one), or text.
+# A "<" that opens no tag. It begins a comment, text, or what browsers read as a declaration.
 _NO_TAG = re.compile(
     r"<!--(?:-?>|.*?(?:--!?>|\Z))|<(?:[!?]|/(?![a-zA-Z]))[^>]*+>?|(?P<text>(?:<(?![a-zA-Z/!?])[^<]*+)++)", re.DOTALL
 )
-# A comment, or an element that holds no tags. It goes up to the end of the page if its own end is missing.
+# A comment, or an element without tags in it. If the closing mark is missing, the rest of the page is part of it.
 _PART_WITHOUT_TAGS = re.compile(
     rf"<!--(?:-?>|.*?(?:--!?>|\Z))|(?P<tag><({'|'.join(sorted(_CLOSERS))})(?=[\s/>]){_WITHIN}>?)(?P<held>.*?)(?=</\2[\s/>]|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
-# Two patterns for parts in which tags are not read one by one: a tag that can tell something, and any tag.
+# Two patterns, for parts in which tags are not read one by one: tags that can matter to a reader or program, and all
+# tags.
 _TELLING_TAG = re.compile(rf"<((?i:s|del|strike)(?=>)|[a-zA-Z][^\s/>]*+[\s/]{_WITHIN})(?:>|\Z)")
 _ANY_TAG = re.compile(rf"<[a-zA-Z/!?]{_WITHIN}>?")
 _XHTML = "http://www.w3.org/1999/xhtml"
 _ATTRIBUTE = re.compile(r"""([^\s"'>/=]++)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'>]++)))?+""")
-# Sorting the marks upon one letter takes quadratic time. Nobody writes this many marks, so such a run stays as it is.
+# Unicode's normal form sorts the accents of a letter in quadratic time. So a run of this many accents is not
+# normalised.
 _MARKS = re.compile(rf"([^\w\s]{{{DEEPEST},}}+)")
 _LONG_REFERENCE = re.compile(r"&#[xX]?[0-9a-fA-F]{9,}+;?")
 
@@ -90,7 +92,7 @@ class Tag:
         #: The effort of reading the tag; a tag without attributes counts as 1.
         self.cost = 2 if self.attributes else 1
         self.is_raw = self.is_unseen or (not self.closes and self.name in _TEXT_ONLY)
-        #: Room for what the caller finds out about the tag, so that it is found out only once.
+        #: Facts that the caller has computed about the tag, so that they are computed only once.
         self.known: Any = None
 
     @property
@@ -113,13 +115,13 @@ Scanned = tuple[str, Tag | None, str | None]
 class Scan:
     """Cuts a page into its tags, each with the text before it.
 
-    If an element holds only text, its opening tag comes with this text, and its closing tag is left out.
+    If an element contains only text, its opening tag is returned with this text, and its closing tag is left out.
 
     Notes
     -----
     Comments and declarations are left out. So are contents that no reader sees: those of styles, and of elements that
     are only shown instead of something else (noscript, template, iframe). The contents of titles and text areas are
-    text. A script comes with its contents, since they may be data. Broken markup is read as the HTML standard has
+    text. Contents of scripts are returned, as they may be data. Broken markup is read as the HTML standard has
     browsers read it, where a reader would see the difference.
 
     Examples
@@ -142,7 +144,7 @@ class Scan:
 
     def __iter__(self) -> Iterator[Scanned]:
         markup = self._markup
-        without_end: set[str] = set()  # names without a closing tag; a new search at each would take quadratic time
+        without_end: set[str] = set()  # names without a closing tag; searching for it each time would be quadratic
         is_xhtml = _XHTML in markup[:LOOKED_AT]
         pattern = _TAG
         position = 0
@@ -183,7 +185,7 @@ _known_tag = lru_cache(maxsize=4_096)(Tag)  # the pages of a site have most of t
 
 
 def n_read_singly(text: str) -> int:
-    """Return the most tags, or the most references, that are read one by one in a text."""
+    """Return how many tags, or how many references, of a text are read one by one at most."""
     return min(MOST_BLOCKS + len(text) // DENSE, MOST_DENSE)
 
 
@@ -241,7 +243,7 @@ def visible_text(markup: str) -> str:
 
 
 def skimmed(markup: str) -> tuple[str, list[str], list[tuple[str, str]]]:
-    """Return the text of a part of a page, the tags that can say something, and each script as a tag and a text.
+    """Return the text of a part of a page, the tags that can matter, and each script as a tag and a text.
 
     This takes a third of the time of a scan. Every tag ends a word here, so a new tag within a word counts as a change.
 

@@ -13,7 +13,8 @@ SHARE_AGAIN = 0.05
 #: At most this many places of a template, and edits of a site, are remembered. Each takes some 200 bytes.
 MOST_PLACES = 512
 
-#: The newest pages and texts are remembered for each place, edit and host, at most this many: more would prove no more.
+#: For each place, edit and host, only this many pages and texts are remembered, the newest. Older pages and texts
+#: would prove nothing further.
 REMEMBERED = 16
 
 #: At most this many changes of a page are stored for `why`.
@@ -26,12 +27,13 @@ MOST_BLOCKS = 4_096
 #: higher in a long text. Each of them takes 2 to 9 µs.
 MOST_DENSE = 20_000
 
-#: Beyond 4,096 tags, a page needs this many characters for each further tag that is read. Beyond 20,000, so do JSON and
-#: XML for each further value or tag. What people write has fewer tags than one in 25 characters.
+#: Beyond 4,096 tags, a page needs this many characters for each further tag that is read. Beyond 20,000 values or tags,
+#: JSON and XML need as many characters for each further value or tag. What people write has fewer tags than one in 25
+#: characters.
 DENSE = 25
 
-#: At most this many characters of a page are stored as text, which takes 20 kB compressed. Of each further block a
-#: digest is stored.
+#: At most this many characters of a page are stored as text, which takes 20 kB compressed. For each further block, only
+#: a digest is stored.
 MOST_KEPT = 200_000
 
 #: At most this many characters are compared token by token, which takes 7 ms; each text counts as 64 more characters
@@ -40,8 +42,8 @@ MOST_KEPT = 200_000
 MOST_COMPARED = 40_000
 LONGEST_COMPARED = MOST_COMPARED // 4
 
-#: The most elements, keys or columns in the path of a place. Searches for an open element, or around a word, go no
-#: further either.
+#: The most elements, keys or columns in the path of a place. Searches for an open element, and searches around a word,
+#: have the same limit.
 DEEPEST = 64
 
 #: The most characters of a class, an id, a key or a column, and of a text that is shown. A longer key counts as made up

@@ -22,7 +22,7 @@ _Edit = tuple[int, str, str]
 
 @dataclass(slots=True)
 class _Shown:
-    """An edit: the pages that have shown it with digests of their texts, its surroundings, and how many lacked it."""
+    """An edit, its surroundings, a digest for each page that has shown the edit, and the number of pages without it."""
 
     since: float
     around: int

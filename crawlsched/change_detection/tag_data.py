@@ -63,7 +63,7 @@ def state_words(name: str) -> bool:
 
 
 def told_by(tag: Tag) -> str:
-    """Return the words that a tag's attributes show a reader; "[struck]" or "[link]" if the tag does this to its text.
+    """Return the words that a tag's attributes show a reader; also "[struck]" and "[link]" for struck text and links.
 
     Examples
     --------

@@ -21,8 +21,8 @@ _EDITED, _LEAST_NOISE = 0.1, 0.5
 _MOST_NOISE = 1.0 - 0.5 * _EDITED
 # If every visit finds an edit, the probability that it fell between the two fetches is the time between them as a share
 # of the time between visits. This probability counts as at most `_MOST_EDITED`: above it nothing could be proved. The
-# constant also has a second use: a page contradicts noise if its fetches agree so often that noise would do this with a
-# smaller probability.
+# constant also has a second use: a page contradicts noise if its fetches agree so often that, for noise, the
+# probability of this is below the constant.
 _MOST_EDITED = 2.0 * _EDITED
 # A place becomes noise above the first of these odds, and stays noise until an edit is as likely. The odds for or
 # against noise count as at most the second number. So a place that no longer changes is recognised after three to
@@ -32,7 +32,7 @@ _ODDS, _HIGHEST = log(100.0), log(1_000.0)
 #: A place, and one of these words for its blocks: "only", "all", "order", or the number of a block. The number counts
 #: from the beginning, or from the end if it is negative.
 _Key = tuple[int, str]
-#: A key, and the tokens before and after those that differ.
+#: A key, and the tokens before and after the tokens that differ.
 _Where = tuple[int, str, str, str]
 
 
@@ -163,7 +163,7 @@ class TemplateNoise:
         self.is_shared = False
         self.n_probes = 0
         self.n_quiet = 0
-        #: For how many pages in a row with former content both fetches showed this content.
+        #: The number of successive pages with former content whose second fetch showed the same content.
         self.n_returns = 0
         self.n_learned = self.n_written = 0
 
@@ -200,7 +200,7 @@ class TemplateNoise:
     ) -> bool:  # fmt: skip
         """Learn from a pair of fetches; return whether they differed in something that was not known to be noise.
 
-        `apart` is the time between the two as a share of the time since the visit before. `may_be_old` means that the
+        `apart` is the time between the two as a share of the time since the last visit. `may_be_old` means that the
         second fetch may be an old copy. Then a difference counts only if other fetches have shown it.
         """
         is_surprised = len(self.hidden(page, found)) < len(found)
@@ -214,7 +214,8 @@ class TemplateNoise:
             evidence.toggles = evidence.toggles or is_there
             if one.is_whole and not is_there:
                 evidence.keep(one.kept)
-            # A block that comes and goes only has to have been shown before; its text may be another one.
+            # If a block appears and disappears, earlier fetches need to have shown the block, but not the same text in
+            # it.
             was_there = is_there and any(evidence.states) and bool(one.old)
             known = [evidence.knows(digest_of(text)) for text in (one.old, one.new)]
             slots = differing.setdefault(key, set())
@@ -256,7 +257,7 @@ class TemplateNoise:
         return [_suggestion(one) for one in found.values()]
 
     def known(self) -> Iterator[dict[str, Any]]:
-        """Yield each place that is left out: its name, since when, the evidence, and its last text."""
+        """Yield each place that is left out: its name, when it became noise, the evidence, and its last text."""
         found = {}
         for (_, _, left, right), one in self._evidence.items():
             slot = f" between {left or 'the beginning'!r} and {right or 'the end'!r}" if left or right else ""
@@ -318,7 +319,7 @@ def _suggestion(visits: Evidence) -> str:
 
 
 def _tracked(known: dict[Any, Evidence], where: Any, name: str) -> Evidence:
-    """Return the evidence for a key; if new evidence has no room, that of the place that differed least is deleted."""
+    """Return the evidence for a key; if there is no room, the evidence of the place that differed least is deleted."""
     if where not in known and len(known) >= 2 * MOST_PLACES:
         for least in sorted(known, key=lambda one: -known[one].differed)[MOST_PLACES:]:
             del known[least]

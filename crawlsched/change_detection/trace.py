@@ -17,7 +17,7 @@ from crawlsched.change_detection.limits import DEEPEST, LONGEST_COMPARED, LONGES
 
 __all__ = ["Difference", "Kind", "Trace", "differences", "digest_of", "gaps_between", "token_runs"]
 
-#: A gap: from and to among the old items, and from and to among the new ones.
+#: A gap: its beginning and end among the old items, and its beginning and end among the new items.
 Gap = tuple[int, int, int, int]
 
 # A token is a word in brackets from a tag ("[hidden]"), a number with decimals, or a word of Latin letters and digits.
@@ -243,13 +243,13 @@ def _of_block(where: tuple[int, int, int], was: str | None, says: str | None) ->
 
 
 def _ranks(trace: Trace) -> tuple[list[int], dict[int, int]]:
-    """Return how many blocks of the same place stand before each block, and how many blocks each place has."""
+    """Return how many blocks of the same place are before each block, and how many blocks each place has."""
     numbers = defaultdict[int, Iterator[int]](count)
     return [next(numbers[place]) for place in trace.places], Counter(trace.places)
 
 
 def gaps_between(old: Sequence[Hashable], new: Sequence[Hashable], gap: Gap, times: int = 3) -> Iterator[Gap]:
-    """Yield the gaps between the items that stay: the most items found once on either side, in the same order.
+    """Yield the gaps between the items that are the same on both sides, in the same order.
 
     Each gap is searched again, in `times` rounds altogether. More rounds would find almost no further items. The time
     is that of sorting the items, for any contents.
@@ -354,7 +354,7 @@ def token_runs(before: str, now: str) -> list[tuple[str, str, str, str, bool, tu
     old, new = ([match[0] for match in there] for there in (olds_at, news_at))
     old_shapes, new_shapes = ([shape(token) for token in tokens] for tokens in (old, new))
     changes: list[Gap] = []
-    n_replaced = [0, 0]  # tokens of which only digits differ do not count
+    n_replaced = [0, 0]  # tokens that differ only in digits do not count
     for i, j, k, m in gaps_between(old, new, (0, len(old), 0, len(new))):
         if old_shapes[i:j] == new_shapes[k:m]:
             changes += [(i + n, i + n + 1, k + n, k + n + 1) for n in range(j - i) if old[i + n] != new[k + n]]
@@ -363,7 +363,7 @@ def token_runs(before: str, now: str) -> list[tuple[str, str, str, str, bool, tu
             n_replaced = [n_replaced[0] + j - i, n_replaced[1] + m - k]
     replaced = {at for i, j, _, _ in changes for at in range(i, j)}
     kept = tuple([token for at, token in enumerate(old_shapes) if at not in replaced])
-    # If hardly a word stayed, the whole text counts as replaced.
+    # If nearly all words differ, the whole text counts as replaced.
     if any(n_replaced) and olds == before and len(kept) <= max(n_replaced):
         return [("", "", before, now, old_shapes == new_shapes, kept)]
     numbered = _numbered(old_shapes, replaced)
@@ -391,7 +391,7 @@ def _numbered(tokens: list[str], replaced: Collection[int]) -> list[str]:
 
 
 def _left(names: list[str], tokens: list[str], at: int) -> str:
-    """Return the tokens from the last one that is no number up to `at`, which tells neighbouring numbers apart."""
+    """Return the tokens before `at`, from the last token that is no number; so neighbouring numbers are distinct."""
     start = at
     while start and tokens[start - 1][0] == "#":
         start -= 1

@@ -1,4 +1,4 @@
-"""Announcements: entries with another lastmod than the stored one, and the sources whose quality a visit shows."""
+"""Announcements: entries whose lastmod differs from the stored lastmod, and the sources whose quality a visit shows."""
 
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
@@ -59,8 +59,9 @@ FurtherRow = tuple[int, int, float, int, float | None, float, float]
 def attributed(heard: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return the sources whose quality one visit shows, each with its number of announcements before the visit.
 
-    `heard` has all sources that cover the page, with their announcements since the visit before. If no source announced
-    a change, all sources are returned. If one source did, it is returned. If several sources did, the list is empty.
+    `heard` has all sources that cover the page, with their announcements since the previous visit. If no source
+    announced a change, all sources are returned. If one source announced a change, only this source is returned. If
+    several sources did, the list is empty.
 
     Notes
     -----

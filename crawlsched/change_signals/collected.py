@@ -144,7 +144,7 @@ class Collected:
         return True
 
     def _lastmod(self, dates: Sequence[str]) -> tuple[float | None, str | None, str | None]:
-        """Return the first text that is a date, or else the first text."""
+        """Return the first text that is a date. If none is a date, return the first text."""
         texts = [text.strip() for text in dates if text.strip()]
         for text in texts:
             parsed = parse_lastmod(text)

@@ -34,7 +34,7 @@ def plain_chunks(body: bytes, limits: Limits, problems: ProblemCounter) -> Itera
         chunks = chain((first,), chunks)
         if not first.startswith(_GZIP_MAGIC):
             break
-        # The limit holds for each layer, so a bomb within a bomb takes no more memory than a single bomb.
+        # The limit applies to each layer, so a bomb within a bomb takes no more memory than a single bomb.
         chunks = _limited(_gunzipped(chunks, limits.max_members, problems), limits.max_bytes, problems)
     return _limited(chunks, limits.max_bytes, problems)
 

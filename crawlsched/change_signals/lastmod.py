@@ -116,7 +116,7 @@ def parse_lastmod(text: str) -> tuple[float, str] | None:
     text = " ".join(_INVISIBLE.sub("", text).split())
     if len(text) > MAX_DATE:
         return None
-    while (without := _COMMENT.sub(" ", text)) != text:  # RFC 2822, section 3.2.3: even nested
+    while (without := _COMMENT.sub(" ", text)) != text:  # nested comments, too (RFC 2822, section 3.2.3)
         text = without
     text = text.strip()
     match = next((match for form in _FORMS if (match := form.fullmatch(text))), None)

@@ -1,4 +1,4 @@
-"""Locations: the URLs of a sitemap are checked, and repaired if the repair is certain, or else refused."""
+"""Locations: the URLs of a sitemap are checked; wrong URLs are repaired if this is certain, and refused otherwise."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -102,7 +102,7 @@ def is_web_url(url: str) -> bool:
 
 
 def parted_locations(text: str) -> list[str]:
-    r"""Return the URL of a text that should be a URL, or its URLs if there are several, without surrounding characters.
+    r"""Return all URLs of a text that should be one URL, without surrounding characters.
 
     Invisible characters, quotes, angle brackets, and the further columns of a table are removed. If the text does not
     have several URLs, the rest of it is returned, even if it is no URL.
@@ -162,7 +162,7 @@ class Locations:
         self._prefixes = tuple(f"{scheme}://{host}/" for host in self._hosts for scheme in ("https", "http"))
 
     def accept_first(self, locations: Sequence[str]) -> str | None:
-        """Return the first URL that is not refused. If all are refused, report the first one's problem; return None."""
+        """Return the first URL that is not refused. If all are refused, return None and report the first problem."""
         if locations and locations[0].startswith(self._prefixes) and not _SUSPECT.search(locations[0]):
             return locations[0]
         first: list[tuple[str, str]] = [("no-url", "")]
@@ -230,7 +230,7 @@ def _host(url: str) -> str:
 
 
 def _with_ascii_host(url: str) -> str:
-    """Write the host in the form that requests have; in another form it would be a host with its own delays."""
+    """Write the host in the form that requests have; the crawl would take another form for a different host."""
     parts = urlsplit(url)
     host = parts.hostname or ""
     if host.isascii():

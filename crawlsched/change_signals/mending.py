@@ -70,7 +70,7 @@ class Mender:
             self._problems.add("unclosed", self._opener)
 
     def _short(self, text: str) -> str:
-        """Cut off a text that goes on too long without a tag, since it could take all memory."""
+        """Cut off a very long text without a tag, because it could take all memory."""
         self.tail = (self.tail + text)[-200:]
         last = text.rfind("<")
         if last < 0 and self._run > self._max_run:

@@ -120,8 +120,8 @@ def _start(text: Iterator[str], max_text: int, problems: ProblemCounter) -> tupl
 def _read_json(text: Iterable[str], collected: Collected, most: int, problems: ProblemCounter) -> str:
     """Read a JSON Feed (version 1.1) into `collected`; return "json", or "unknown" if the text is no such feed.
 
-    The page of an item is its ``url``, or else its ``id`` if this is a URL. The date of an item is that of its last
-    modification, or else that of its publication.
+    The page of an item is its ``url``. Without a ``url``, it is the item's ``id`` if this is a URL. The date of an item
+    is the date of its last modification. Without that date, it is the date of publication.
     """
     whole = ""
     for piece in text:
@@ -205,7 +205,7 @@ def _is_url(text: str) -> bool:
 
 
 def _lines(text: Iterable[str], max_text: int) -> Iterable[str]:
-    """Yield the lines of a text. A line above the limit is cut, but stays too long."""
+    """Yield the lines of a text. A line above the limit is cut, but remains above the limit."""
     rest = ""
     for piece in chain(text, ("\n",)):
         *lines, rest = (rest + piece).replace("\r", "\n").split("\n")

@@ -118,7 +118,7 @@ _HTML = ("html", "head", "body", "div", "script")
 # of an element that never began only closes a wrapper.
 _AROUND = "crawlsched"
 _LEVELS = 500
-# The parser gets this many characters at a time. Meanwhile it holds the interpreter lock, for 2,000 elements 10 ms.
+# The parser gets this many characters at a time. It keeps the interpreter lock for 10 ms if they have 2,000 elements.
 _AT_ONCE = 4096
 _AMPERSAND = re.compile(rf"{RAW_AMPERSAND}([A-Za-z_][A-Za-z0-9._-]{{0,63}};)?")
 
@@ -171,7 +171,7 @@ class _Items:
         self.has_base = False
         self._item: Any = None
         self._is_dropped = False
-        self._is_unclosed = False  # whether an element was not closed; then elements below it count, too
+        self._is_unclosed = False  # True if an element was not closed: elements below it count, too
 
     def start(self, element: Any) -> None:
         """Take the start of an element, which has its attributes, but no content yet."""

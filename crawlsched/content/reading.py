@@ -91,7 +91,7 @@ def compare(content: Content, given: bytes, first: Content | None) -> Content:
 
 
 def is_quick(body: Body, recipe: Recipe) -> bool:
-    """Whether a body is read within a few milliseconds, so that it needs no thread; gzip may unpack to much more."""
+    """Whether a body is read within a few milliseconds, and needs no thread; unpacked gzip may be far larger."""
     return len(body.body) < _QUICK_BELOW and not body.body.startswith(GZIP) and recipe.is_linear
 
 

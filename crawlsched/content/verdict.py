@@ -78,7 +78,7 @@ class Verdict(NamedTuple):
     """
 
     outcome: Outcome  # how the visit ended
-    changed: bool | None = None  # whether the page changed, for its change rate; None: the visit does not tell
+    changed: bool | None = None  # whether the page changed, for its change rate; None if the visit does not show it
     deliver: DeliveryKind = DeliveryKind.NONE  # how the response is given to the spider
     reason: str = ""
     refetch: Refetch | None = None  # the fetch that is needed before the visit can be judged

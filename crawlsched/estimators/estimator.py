@@ -81,7 +81,7 @@ Columns = dict[str, npt.NDArray[Any]]
 class Estimator(ABC):
     """A bank of change-rate estimators, one row of state per page.
 
-    A subclass defines what a new row holds (`_new_rows`), how an observation changes it (`_observe`), and how the
+    A subclass defines what a new row contains (`_new_rows`), how an observation changes it (`_observe`), and how the
     change rate is read from it (`_estimate`). All three work on several rows together. They must treat each row by
     itself, so that its numbers do not depend on the other rows.
     """
@@ -121,11 +121,11 @@ class Estimator(ABC):
         pages : int or array_like of int
             Row numbers, each at most once.
         elapsed : array_like
-            Seconds since the visit before, positive; one number, or one per page.
+            Seconds since the previous visit, positive; one number, or one per page.
         changed : array_like of bool
-            Whether the page differs from the copy of the visit before; one value, or one per page.
+            Whether the page differs from the copy of the previous visit; one value, or one per page.
         n_signals : array_like, optional
-            Number of ChangeSignals since the visit before. Ignored unless the class says otherwise.
+            Number of ChangeSignals since the previous visit. Ignored unless the class says otherwise.
         time_since_modified : array_like, optional
             Seconds from the page's last modification to this visit, NaN where unknown. Ignored unless the class says
             otherwise.

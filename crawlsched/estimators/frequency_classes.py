@@ -14,7 +14,7 @@ from crawlsched.estimators.probabilities import check_prior, posterior_probabili
 
 __all__ = ["FrequencyClasses"]
 
-# The default classes change once a week, and once a month (a twelfth of a year).
+# Pages of the default classes change once a week or once a month (a twelfth of a year).
 _INTERVALS = timedelta(days=7), timedelta(days=365.25 / 12)
 
 

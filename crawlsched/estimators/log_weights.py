@@ -12,12 +12,12 @@ from crawlsched.columns.numerics import GOLDEN
 __all__ = ["decoded", "dither", "dither_one", "encoded", "from_steps", "relative_likelihoods", "to_steps"]
 
 
-# A store has log-likelihoods in steps of 1/2048 nat (a factor of 1.0005), in 16 bits. The last step stands for e^-32.
+# A store has log-likelihoods in steps of 1/2048 nat (a factor of 1.0005), in 16 bits. The last step means e^-32.
 _STEPS_PER_NAT = 2048.0
 _LAST_STEP = float(np.iinfo(np.uint16).max)
 
-# In 8 bits, steps grow with the distance from the likeliest rate. A code k stands for k² 257/255 of the 16-bit steps,
-# so that code 255 stands for the last 16-bit step. Near the likeliest rate, where weights are large, steps are as fine
+# In 8 bits, steps grow with the distance from the likeliest rate. A code k means k² 257/255 of the 16-bit steps,
+# so that code 255 means the last 16-bit step. Near the likeliest rate, where weights are large, steps are as fine
 # as in 16 bits. One nat below it, a step is 0.05 nat.
 _LAST_CODE = float(np.iinfo(np.uint8).max)
 _STEPS_PER_SQUARE = _LAST_STEP / _LAST_CODE**2
@@ -31,8 +31,8 @@ _NATS: FloatArray = np.arange(256.0) ** 2 * (_STEPS_PER_SQUARE * (-1.0 / _STEPS_
 _CODE = np.dtype(np.uint8).char
 
 # Rounding uses a Weyl sequence modulo 2^32 with the golden section. No sequence is more evenly spread, so the rounding
-# errors of equal steps cancel to within a few steps, for any number of steps. Pages start at different points of the
-# sequence.
+# errors of equal updates cancel to within a few steps, for any number of updates. Pages start at different points of
+# the sequence.
 _MASK = int(np.iinfo(np.uint32).max)
 _UNIT = 1.0 / (_MASK + 1)
 _COUNT_STEP = int(GOLDEN / _UNIT)
@@ -40,14 +40,13 @@ _PAGE_STEP = 0x85EBCA6B
 
 
 def dither(pages: npt.NDArray[np.intp], n_updates: int) -> FloatArray:
-    """Return one number in [0, 1) for each page that has had `n_updates`, spread evenly over its updates.
+    """Return one number in [0, 1) for each page after `n_updates` updates, spread evenly over its updates.
 
     Notes
     -----
     Adding this number before rounding down makes the rounding right on average. Rounding to the nearest step would lose
     every update smaller than half a step. A page that is found unchanged each minute for a year would then teach
-    nothing. A function of (page, count) instead of a random generator keeps a run reproducible whatever the order of
-    pages.
+    nothing. A function of (page, count) instead of a random generator makes a run reproducible for any order of pages.
     """
     mixed = pages.astype(np.uint64) * np.uint64(_PAGE_STEP) + np.uint64(n_updates * _COUNT_STEP & _MASK)
     spread: FloatArray = (mixed & np.uint64(_MASK)).astype(np.float64) * _UNIT
@@ -75,7 +74,7 @@ def encoded(relative: FloatArray, offset: Any) -> npt.NDArray[np.uint8]:
 
 
 def to_steps(codes: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint16]:
-    """Return compact rows as steps of 1/2048 nat, which stores hold."""
+    """Return compact rows as steps of 1/2048 nat, the form in a store."""
     steps: npt.NDArray[np.uint16] = _STEPS.take(codes)
     return steps
 

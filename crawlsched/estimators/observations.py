@@ -15,9 +15,9 @@ class Observations(NamedTuple):
     """One visit to each of some distinct pages."""
 
     pages: IndexArray  # row numbers, each at most once; shape (n,)
-    elapsed: FloatArray  # seconds since the visit before, between a nanosecond and 10^15 seconds; shape (n,)
-    changed: npt.NDArray[np.bool_]  # whether the page differs from the copy of the visit before; shape (n,)
-    n_signals: FloatArray  # number of ChangeSignals since the visit before, 0 by default; shape (n,)
+    elapsed: FloatArray  # seconds since the previous visit, between a nanosecond and 10^15 seconds; shape (n,)
+    changed: npt.NDArray[np.bool_]  # whether the page differs from the copy of the previous visit; shape (n,)
+    n_signals: FloatArray  # number of ChangeSignals since the previous visit, 0 by default; shape (n,)
     # Seconds from the page's last modification to this visit; NaN where unknown; shape (n,)
     time_since_modified: FloatArray
 

@@ -11,7 +11,7 @@ __all__ = ["EXTREME", "OF_THE_SOURCE", "REMEMBERED", "beta", "expected_evidence"
 #: All announcements of a page, or of a pair of sources, together count as at most this number. Older announcements then
 #: count ever less, so that what is learned follows announcements that become better or worse.
 REMEMBERED = 200.0
-#: The precision of the source counts like this number of announcements, in addition to the page's own.
+#: The precision of the source counts like this number of announcements, in addition to the page's own announcements.
 OF_THE_SOURCE = 4.0
 #: The source's precision is taken to be at least this far from 0 and 1, since a page may differ from its source.
 EXTREME = 1e-6

@@ -31,7 +31,7 @@ __all__ = ["DEFAULT_RATES", "DEFAULT_RATES_ID", "Posterior", "Renewal", "grid_id
 
 #: 32 change rates (per second) in equal ratios of 1.62, from once in three years to once in 30 seconds.
 #:
-#: Neighbours have to be close enough to stand for every rate between them. One visit distinguishes rates that differ by
+#: Neighbours have to be close enough to represent every rate between them. One visit distinguishes rates that differ by
 #: a factor of about e. Ten visits distinguish rates that differ by a factor of about 1.6. A finer grid would give
 #: nearly the same crawl values. At the slow end a page practically never changes while a crawl lasts. At the fast end
 #: no crawler can follow. A page beyond either end counts as having the rate at that end.
@@ -51,7 +51,7 @@ def _check_rates(rates: npt.ArrayLike) -> FloatArray:
 
 
 def grid_id(rates: npt.ArrayLike) -> str:
-    """Return a short name that two grids share only if they hold the same rates.
+    """Return a short name that two grids share only if they have the same rates.
 
     The name is the number of rates and a digest of them. Each rate is rounded to nine digits, so that the name is the
     same on every machine.
@@ -180,7 +180,7 @@ class Posterior(Estimator):
     log(1/ε), and the estimate soon follows a page whose rate has changed. The estimate of a steady rate is nearly as
     good as without `renewal`. docs/notes/learning.md has the figures.
 
-    While visits are few, the prior draws the posterior mean towards its own mean; that is its purpose. For a page not
+    After only a few visits, the prior draws the posterior mean towards the prior's mean, as intended. For a page not
     yet visited, the bias is the error of the prior's mean. After n visits the bias is at most O(1/n). A page that
     changes faster than the last rate of the grid, or more slowly than the first, counts as having that rate. After many
     visits only two neighbouring rates of the grid are still likely. The mean may then be off by up to half a grid step
@@ -257,8 +257,8 @@ class Posterior(Estimator):
         Parameters
         ----------
         evidence : array_like, optional
-            The sum of κ n over the sources of announcements since the visit before, in nats. Announcements lower the
-            log-probability of freshness by it. 0 by default, ``inf`` where an announcement is proof.
+            The sum of κ n over the sources of announcements since the previous visit, in nats. Announcements lower the
+            log-probability of freshness by this sum. 0 by default, ``inf`` where an announcement is proof.
         prior : array_like, shape (K,) or (n, K), optional
             The prior that `renewal` uses; the constructor's by default.
         n_updates : int, optional
@@ -320,7 +320,8 @@ class Posterior(Estimator):
 
         Examples
         --------
-        Both pages changed within the last 10,000 s. The one that last changed 9,000 s ago probably has the slower rate:
+        Both pages changed within the last 10,000 s. The page that last changed 9,000 s ago probably has the slower
+        rate:
 
         >>> posterior = Posterior(2, rates=[1e-4, 1e-3])
         >>> posterior.update_one(0, 10_000.0, True)

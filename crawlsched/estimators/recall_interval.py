@@ -112,7 +112,7 @@ def _log_likelihood(
 
 
 def _edge(missing: FloatArray, odds: FloatArray, error: float, end: float) -> float:
-    """Return the first odds, from the best towards `end`, at which the likelihood is too low; `end` if it never is.
+    """Return the first odds between the best odds and `end` with too low a likelihood; `end` if there are none.
 
     The distance from the best odds is increased by the error of the rate of true announcements; both are on the scale
     of log(odds).

@@ -30,7 +30,7 @@ class Evidence(NamedTuple):
 
     x: FloatArray  # elapsed time of visits that found a change; shape (m,)
     n: FloatArray  # announcements in that time; shape (m,)
-    weight: FloatArray  # how many such visits each row stands for; shape (m,)
+    weight: FloatArray  # number of such visits in each row; shape (m,)
     unchanged_x: float  # elapsed time, summed over visits that found no change
     unchanged_n: float
 
@@ -91,7 +91,7 @@ def _maximize(evidence: Evidence) -> tuple[float, float]:
     signals = float(evidence.weight @ evidence.n) + evidence.unchanged_n
     if signals == 0 or evidence.slopes(scale, 0.0)[1] <= 1e-9 * signals:
         return scale / unit, 0.0
-    # The same problem with the roles of time and announcements exchanged.
+    # This is the same problem, with time and announcements exchanged.
     other = Evidence(evidence.n, evidence.x, evidence.weight, evidence.unchanged_n, evidence.unchanged_x)
     signal_weight = min(_maximize_scale(other, 0.0), MAX_SIGNAL_WEIGHT)
     if evidence.slopes(0.0, signal_weight)[0] <= 0:
@@ -223,7 +223,7 @@ class SignalFit:
     """The rates and the weight of one source's announcements, fitted from visits."""
 
     unsignalled_change_rate: float  # changes per second that are not announced (α)
-    signal_weight: float  # nats that one announcement takes off the log-probability of freshness (κ), at most 36
+    signal_weight: float  # nats by which an announcement lowers the log-probability of freshness (κ), at most 36
     signal_rate: float  # announcements per second (γ)
     # 95 % interval of the signal weight, by profile likelihood; (0, 36) where nothing is known.
     interval: tuple[float, float]

@@ -173,7 +173,7 @@ class SignalQuality:
         -----
         Appendix E of [1]_ prints the denominator of recall for precision too. The result is biased: an unannounced
         change and a false announcement in the same interval count as a true announcement. The bias grows with the
-        length of the intervals. With visits at a quarter of the change rate a precision of 0.2 comes out as 0.84 to
+        length of the intervals. With visits at a quarter of the change rate a precision of 0.2 is estimated as 0.84 to
         0.91.
 
         References

@@ -26,15 +26,15 @@ class MaximumLikelihood(Estimator):
 
     Notes
     -----
-    Solves equation (2) of Cho and Garcia-Molina [1]_, Σ_changed t / (e^{λ t} - 1) = Σ_unchanged t. Where no visit found
-    a change it has no positive solution: the likelihood is greatest at 0. Where every visit found one, the solution is
-    infinite. Then half of the mean interval is added as time without a change. For regular visits this gives
-    log(2n + 1) per interval, as `BiasReduced` does.
+    Solves equation (2) of Cho and Garcia-Molina [1]_, Σ_changed t / (e^{λ t} - 1) = Σ_unchanged t. If no visit found a
+    change, the equation has no positive solution: the likelihood is greatest at 0. If every visit found a change, the
+    solution would be infinite, so half of the mean interval is added as time without a change. For regular visits this
+    gives log(2n + 1) per interval, as `BiasReduced` does.
 
     The estimate is biased high by a term of order 1/n, since changed visits in a row point to ever higher rates. With
     visits one change apart at regular intervals, the bias is 11 % after 10 visits and 3 % after 30. At random intervals
     it is 22 % and 5 %. The estimate is consistent whatever the intervals, and efficient: no unbiased estimator is more
-    precise for long histories. It has to keep every interval that ended in a change, so its state grows with the
+    precise for long histories. It has to store every interval that ended in a change, so its state grows with the
     history (8 to 32 bytes per change). After each visit the equation has to be solved anew.
 
     References
@@ -68,7 +68,7 @@ class MaximumLikelihood(Estimator):
         super().__init__(n_pages)
 
     def _new_rows(self, n: int) -> Columns:
-        # An estimate is computed when somebody asks for it, and kept until the next visit.
+        # An estimate is computed when it is first needed after a visit, and stored until the next visit.
         return {"unchanged_time": np.zeros(n), "estimate": np.zeros(n), "stale": np.zeros(n, dtype=np.bool_)}
 
     def _observe(self, seen: Observations) -> None:
@@ -91,7 +91,7 @@ class MaximumLikelihood(Estimator):
         unchanged[some & (unchanged == 0)] = 0.5
         intervals = intervals / np.repeat(unit, n_changed)
         # t / (e^y - 1) >= t (1/y - 1/2) gives a rate below the solution. The logarithm of the left side is convex and
-        # falls, so Newton's method on it comes from below and never overshoots.
+        # falls, so Newton's method on it approaches the solution from below and never overshoots.
         rate = np.divide(n_changed, unchanged + 0.5 * n_changed, out=np.zeros(rows.size), where=some)
 
         def step(rate: FloatArray, active: BoolArray) -> FloatArray:
@@ -108,15 +108,15 @@ class MomentMatching(Estimator):
 
     Notes
     -----
-    Solves Σ (1 - I_j) = Σ e^{-Δ τ_j} (Avrachenkov et al. [1]_, section 3.4, after Upadhyay et al. [2]_). Where no visit
-    found a change the solution is 0. Where every visit found one, it is infinite. Then half an unchanged visit is
-    added. For regular visits this gives log(2n + 1) per interval, as `BiasReduced` does.
+    Solves Σ (1 - I_j) = Σ e^{-Δ τ_j} (Avrachenkov et al. [1]_, section 3.4, after Upadhyay et al. [2]_). If no visit
+    found a change, the solution is 0. If every visit found a change, the solution would be infinite, so half an
+    unchanged visit is added. For regular visits this gives log(2n + 1) per interval, as `BiasReduced` does.
 
     The estimate is biased high by a term of order 1/n. For regular visits it is the same as `MaximumLikelihood`. For
     random visits one change apart the bias is 18 % with 10 visits and 5 % with 30. The estimate is consistent. Where
     intervals differ it is less precise than `MaximumLikelihood`, since a change after a long interval counts as much as
-    one after a short one. It has to keep every interval, so its state grows with the history (8 to 32 bytes per visit).
-    After each visit the equation has to be solved anew.
+    one after a short one. It has to store every interval, so its state grows with the history (8 to 32 bytes per
+    visit). After each visit the equation has to be solved anew.
 
     References
     ----------
@@ -138,7 +138,7 @@ class MomentMatching(Estimator):
     _keeps_intervals: ClassVar[bool] = True
 
     def _new_rows(self, n: int) -> Columns:
-        # An estimate is computed when somebody asks for it, and kept until the next visit.
+        # An estimate is computed when it is first needed after a visit, and stored until the next visit.
         return {"changes": np.zeros(n), "estimate": np.zeros(n), "stale": np.zeros(n, dtype=np.bool_)}
 
     def _observe(self, seen: Observations) -> None:
@@ -158,7 +158,7 @@ class MomentMatching(Estimator):
         intervals = intervals / np.repeat(unit, visits)
         unchanged = np.where(changes == visits, 0.5 * visits / (visits + 0.5), visits - changes)
         # The mean of e^{-Δτ} is at least e^{-Δ mean}, which gives a rate below the solution. The logarithm of the sum
-        # is convex and falls, so Newton's method on it comes from below and never overshoots.
+        # is convex and falls, so Newton's method on it approaches the solution from below and never overshoots.
         rate = np.zeros(rows.size)
         rate[some] = np.log(visits[some] / unchanged[some])
 
@@ -173,7 +173,7 @@ class MomentMatching(Estimator):
 def _up_to_date(columns: Columns, pages: IndexArray, solve: Callable[[IndexArray], FloatArray]) -> FloatArray:
     """Return the estimates of pages, after solving anew for pages with new visits."""
     stale = np.unique(pages[columns["stale"][pages]])
-    for part in blocks(stale.size, width=32):  # a few dozen intervals each
+    for part in blocks(stale.size, width=32):  # each page has a few dozen intervals
         columns["estimate"][stale[part]] = solve(stale[part])
     columns["stale"][stale] = False
     estimates: FloatArray = columns["estimate"][pages]

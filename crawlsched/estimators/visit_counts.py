@@ -152,7 +152,7 @@ class UniformPrior(VisitCounts):
         return ratio(per_visit * visits, self._columns["time"][pages])
 
 
-# A page modified at the time of a visit counts as modified earlier, by a millionth of the interval.
+# A page modified at the time of a visit counts as modified a millionth of the interval earlier.
 _NEAREST = 1e-6
 
 
@@ -241,7 +241,7 @@ def naive_moments(frequency_ratio: npt.ArrayLike, n_visits: int) -> tuple[FloatA
 
     Examples
     --------
-    The paper's Example 3: visited every two weeks, a page that changes weekly comes out 57 % too slow.
+    The paper's Example 3: visited every two weeks, a page that changes weekly is estimated 57 % too slow.
 
     >>> mean, _ = naive_moments(2.0, 10)
     >>> round(float(1 - mean / 2.0), 2)

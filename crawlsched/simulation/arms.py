@@ -75,7 +75,7 @@ class Setting:
     recall: FloatArray | None  # None: not known; shape (n,)
     false_signal_rate: FloatArray | None
     has_signals: bool  # whether something announces changes
-    seed: int  # of random choices
+    seed: int  # decides all random choices
     signal_delay: float = 0.0  # seconds after a crawl in which arms discard announcements
 
     def change_rate(self, rows: IndexArray) -> FloatArray:
@@ -86,7 +86,7 @@ class Setting:
         return self.learned.change_rate(rows)
 
     def observe(self, visit: CrawlResult) -> None:
-        """Learn from a visit, where rates are learned."""
+        """Learn from a visit, if rates are learned."""
         if self.learned is not None:
             self.learned.observe(visit.row, visit.elapsed, visit.changed, time_since_modified=visit.time_since_modified)
 
@@ -107,7 +107,7 @@ class Arm(ABC):
         self.n_there = 0
 
     def begin(self, rows: IndexArray, crawled_at: FloatArray, now: float) -> None:
-        """Pages begin, with copies from `crawled_at`."""
+        """Pages begin, with copies made at `crawled_at`."""
         self.there[rows] = True
         self.crawled_at[rows] = crawled_at
         self.n_there += rows.size
@@ -152,8 +152,8 @@ class RoundRobinArm(Arm):
 
 #: The interval after a visit, by policy: ``following(interval, changed, shortest)``. ``uniform`` does not change the
 #: interval. Nutch's AdaptiveFetchSchedule makes it 20 % shorter after a change, and 40 % longer otherwise.
-#: StormCrawler's AdaptiveScheduler takes the mean of it and the shortest interval after a change, and makes it 50 %
-#: longer otherwise.
+#: After a change, StormCrawler's AdaptiveScheduler takes the mean of the interval and the shortest interval. Otherwise
+#: it makes the interval 50 % longer.
 INTERVALS: dict[str, Callable[[float, bool, float], float]] = {
     "uniform": lambda interval, changed, shortest: interval,
     "nutch": lambda interval, changed, shortest: interval * (0.8 if changed else 1.4),
@@ -162,13 +162,13 @@ INTERVALS: dict[str, Callable[[float, bool, float], float]] = {
 
 
 class AdaptiveIntervals(Arm):
-    """Crawl the page that was due first; its interval follows what visits find, by a policy of `INTERVALS`.
+    """Crawl the page that was due first; a policy of `INTERVALS` sets its next interval after each visit.
 
     Notes
     -----
     In both crawlers an operator sets the first, the shortest and the longest interval. Here every page begins with the
     interval that just uses up the bandwidth. No interval goes below one slot or above the length of the replay. An arm
-    never idles: if no page is due it crawls one before its time.
+    never idles: if no page is due, it crawls the page that will be due first.
     """
 
     def __init__(self, setting: Setting, policy: str) -> None:

@@ -18,7 +18,8 @@ from crawlsched.simulation.history import CrawlResult
 
 __all__ = ["BruteForce", "Judged", "listens"]
 
-# The number of slots in a block is the number of pages divided by this. Blocks of fewer than two slots save nothing.
+# The number of slots in a block is the number of pages divided by this number. Blocks of fewer than two slots save
+# nothing.
 _PAGES_A_SLOT = 64
 # Values are right to about 1e-13. The bound for leaving pages out is lowered by this factor, which is more than that
 # error.

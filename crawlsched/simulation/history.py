@@ -80,7 +80,7 @@ class History:
         return np.maximum(self.birth, window.start), np.minimum(self.end, window.end)
 
     def hindsight_rates(self, window: Window) -> FloatArray:
-        """Return for each page its changes in a window, divided by its seconds of life there; 0 without any."""
+        """Return each page's changes per second of its life in a window; 0 for a page without changes."""
         begins, ends = self.lives(window)
         inside = (self.change_times > begins[self.change_rows]) & (self.change_times <= ends[self.change_rows])
         changes = np.bincount(self.change_rows[inside], minlength=self.page.size)
@@ -113,14 +113,14 @@ def slot_times(window: Window, bandwidth: float) -> Iterator[float]:
     exact = simple if float(simple) == bandwidth else Fraction(bandwidth)
     slots, seconds = (exact.numerator, exact.denominator) if exact == simple else (bandwidth, 1)
     last = floor(Fraction(window.end - window.start) * exact)
-    # The difference of end and start is rounded, too, so one slot more is tried.
+    # The difference of end and start is rounded, too, so one more slot is tried.
     for part in blocks(last + 1):
         numbers = np.arange(part.start + 1, part.stop + 1, dtype=np.float64)
         times = window.start + numbers * seconds / slots
         yield from times[times <= window.end].tolist()
 
 
-# Columns of the file of pages: name, whether it may be missing, what an empty field stands for (None: an empty field is
+# Columns of the file of pages: name, whether it may be missing, what an empty field means (None: an empty field is
 # an error).
 _PAGE_COLUMNS = (
     ("page", False, None),
@@ -140,7 +140,7 @@ def read_history(pages: str | Path, changes: str | Path, signals: str | Path | N
     ----------
     pages : path
         CSV with the columns ``page,birth,end`` and optionally ``importance,change_rate,recall,false_signal_rate``;
-        an empty ``end`` stands for none.
+        an empty ``end`` means no end.
     changes, signals : path
         CSV with the columns ``page,time``, in any order.
     """
@@ -293,14 +293,14 @@ class CrawlResult(NamedTuple):
 
     row: int
     time: float  # POSIX seconds
-    elapsed: float  # seconds since the crawl before
-    changed: bool  # whether the page changed since the crawl before
+    elapsed: float  # seconds since the previous crawl
+    changed: bool  # whether the page changed since the previous crawl
     # Seconds since the page's last change; None if it never changed. Real pages reveal this only by honest dates.
     time_since_modified: float | None
 
 
 def visiting(history: History, crawled_at: FloatArray, n_near: int = 8) -> Callable[[int, float], CrawlResult]:
-    """Return a function that crawls a page of a history at a time; the first copies are from `crawled_at`.
+    """Return a function that crawls one page of a history at each call; the first copies were made at `crawled_at`.
 
     The page's next `n_near` changes are searched before its later changes, which is faster.
     """

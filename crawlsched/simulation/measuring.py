@@ -41,7 +41,7 @@ def timeliness(history: History, window: Window, rows: npt.ArrayLike, times: npt
     -------
     dict of str to float
         Importance-weighted seconds; nan without any page. ``age`` is the mean age of the copies: the time since the
-        first change that a copy does not have, 0 while it is fresh. ``delay``, ``delay_median``, ``delay_95`` and
+        first change that a copy does not have; 0 for a fresh copy. ``delay``, ``delay_median``, ``delay_95`` and
         ``delay_longest`` are mean, median, 95 % quantile and maximum of the time from a change to the first crawl after
         it. If no crawl saw a change, its delay is the time until the window or the page ended. The real delay was at
         least that long.

@@ -35,7 +35,7 @@ def _shares(parts: FloatArray, bandwidth: float) -> FloatArray:
 
 
 class Planned(Arm):
-    """Crawl at planned rates, by a policy of `DIVISIONS`; plan again after as many crawls as there are pages.
+    """Crawl at planned rates, by a policy of `DIVISIONS`; plan again after one crawl per page on average.
 
     Notes
     -----

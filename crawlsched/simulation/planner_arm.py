@@ -29,7 +29,7 @@ _VISIT_COLUMNS = (
 
 
 class PlannerArm(Arm):
-    """Crawl what `Planner` picks, and let it learn from each visit; with `is_dated` it learns dates of changes, too.
+    """Crawl what `Planner` picks, and let it learn from each visit; with `is_dated`, also from dates of changes.
 
     Notes
     -----

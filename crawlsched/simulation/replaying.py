@@ -127,7 +127,7 @@ _BIRTH, _END, _SIGNAL = range(3)
 
 
 def _events(history: History, window: Window, begins: FloatArray, arm: Arm) -> Generator[float, float, None]:
-    """Pass births, ends and announcements to an arm in the order of time, up to each time that is sent.
+    """Pass births, ends and announcements to an arm in the order of time, up to each time sent to this generator.
 
     The generator yields the time of the next event; inf if there is none.
     """
@@ -137,8 +137,7 @@ def _events(history: History, window: Window, begins: FloatArray, arm: Arm) -> G
     rows, times = [there, there], [np.nextafter(begins[there], inf), ends[there]]
     if history.signal_rows is not None and history.signal_times is not None:
         heard = history.signal_rows, history.signal_times
-        # A page's first copy has the changes of earlier signals, as a crawl at the time of a signal has the announced
-        # change.
+        # A page's first copy contains the changes that were announced up to the time of this copy.
         new = (heard[1] > begins[heard[0]]) & (heard[1] < ends[heard[0]])
         rows, times = [*rows, heard[0][new]], [*times, heard[1][new]]
     kinds = np.repeat(np.arange(len(rows)), [some.size for some in rows])

@@ -1,8 +1,8 @@
 """Figures: the papers' figures and tables, simulated anew.
 
 A `Figure` has its settings as printed, its simulation and its drawing. The tests in tests/papers check the papers'
-claims about the figures. Each module holds figures of one kind in a tuple ``FIGURES``; `FIGURES` here has them all by
-name.
+claims about the figures. Each module has a tuple ``FIGURES`` with the figures of one kind. `FIGURES` here has all
+figures by name.
 """
 
 from crawlsched.simulation.figures import (

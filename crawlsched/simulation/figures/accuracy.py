@@ -95,8 +95,8 @@ def _late(delay: float, discarded: float) -> Figure:
         times = history.signal_times + rng.poisson(delay, history.signal_times.size) / BANDWIDTH
         by_time = np.lexsort((history.signal_rows, times))
         late = replace(history, signal_rows=history.signal_rows[by_time], signal_times=times[by_time])
-        # Announcements arrive at slots. The added half slot makes sure that all of slot `discarded` are discarded, and
-        # none of the next slot.
+        # Announcements arrive at slots. The added half slot makes sure that all announcements of slot `discarded` are
+        # discarded, and none of the next slot.
         until = (discarded + 0.5) / BANDWIDTH
         return {
             "GREEDY": crawl_by("GREEDY", history, horizon).freshness,
@@ -171,7 +171,8 @@ def corrupted(history: History, share: float, noise: FloatArray) -> History:
 
     Notes
     -----
-    Both become (1 - p) x + p ξ. For recall, section 6.7 prints ξ instead of p ξ, so that recall could exceed 1.
+    Precision and recall x become (1 - p) x + p ξ. For recall, section 6.7 prints ξ instead of p ξ, so that recall could
+    exceed 1.
     """
     change_rate, recall, false = known(history)
     true = recall * change_rate

@@ -21,18 +21,18 @@ class Panel:
 
     styles: Mapping[str, str]  # the quantities, and how each is drawn, as in ``axes.plot``
     x: str  # the label on the horizontal axis
-    lines: tuple[str, ...] = ()  # labels, each value of which has its own line
-    each: str = ""  # a label, each value of which has its own panel
+    lines: tuple[str, ...] = ()  # labels; each value of a label has its own line
+    each: str = ""  # a label; each of its values has its own panel
     where: Mapping[str, Label] = field(default_factory=dict)  # the values that other labels must have
-    spread: str = ""  # a quantity that holds standard deviations: the band is 95 % of a normal distribution
+    spread: str = ""  # a quantity of standard deviations: the band covers 95 % of a normal distribution
     # Results at these values of the horizontal axis are drawn as horizontal lines; results at infinity always are.
     levels: tuple[Label, ...] = ()
     level: float | None = None  # the height of a dotted horizontal line
     axes: Mapping[str, Any] = field(default_factory=dict)  # what ``axes.set`` takes
-    most_bars: int = 25  # with more points than these, standard errors are a band around the curve
+    most_bars: int = 25  # with more points than this number, standard errors are a band around the curve
 
     def split(self, table: Table) -> list[Panel]:
-        """Return a panel for each value of `each`, or only this panel without it."""
+        """Return a panel for each value of the label `each`; without this label, only this panel."""
         if not self.each:
             return [self]
         values = [

@@ -80,7 +80,7 @@ class Table:
         return row.labels[self.labels.index(name)]
 
     def values(self, name: str) -> list[Label]:
-        """Return the values that a label takes, in order of their first row."""
+        """Return the values that a label takes, in the order of the rows."""
         place = self.labels.index(name)
         return list(dict.fromkeys(row.labels[place] for row in self.rows))
 
@@ -157,7 +157,7 @@ class Figure:
     name: str  # paper and number, such as ``noisy-signals-4``
     authors: str  # of the paper, with its year
     title: str  # what it shows, one line
-    settings: Settings  # as printed in the paper; ours where the paper prints none
+    settings: Settings  # as printed in the paper; chosen by us if the paper prints none
     run: Run  # ``run(settings, progress)`` simulates it and returns a `Table`; most are `repeated`
     # ``draw(table, canvas)`` draws it on an empty ``matplotlib.figure.Figure``; most are `drawn`.
     draw: Callable[[Table, Any], None]

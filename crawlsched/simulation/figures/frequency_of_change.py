@@ -160,7 +160,7 @@ def _points(curves: Sequence[Curve], ratios: Sequence[float] = (0.1, 0.5, 2.0, 5
 
 
 def _region(settings: Settings) -> Iterator[Row]:
-    """Find for each n the largest r with a bias below 10 %."""
+    """For each n, find the largest r with a bias below 10 %."""
     ratios = np.arange(0.01, 10.0, 0.01)
     for n in [*range(1, 21), *range(25, 101, 5)]:
         biased = np.abs(bias_reduced_moments(ratios, n)[0] / ratios - 1) > 0.1

@@ -50,7 +50,7 @@ _CLASSES: dict[str, type[Any]] = {
 }
 
 
-#: Visits to one page in each repetition: the time since the visit before and whether the page changed, shape
+#: Visits to one page in each repetition: the time since the previous visit and whether the page changed, shape
 #: (repetitions, n), and the number of visits, shape (repetitions,).
 Visits = tuple[FloatArray, BoolArray, npt.NDArray[np.intp]]
 
