@@ -2,7 +2,7 @@
 
 For a given sum of rates, a sum of concave gains is largest if all gains have the same slope, the threshold Λ. Then each
 page gets the rate at which its own gain has that slope. (These are the Karush-Kuhn-Tucker conditions, which Busa-Fekete
-et al. write out in Appendix A.) So the search is for a single number.
+et al. write out in Appendix A.) So the threshold is the only number to search for.
 
 Pages are handled in blocks, so that ten million of them need little more memory than their arrays.
 """
@@ -89,7 +89,8 @@ def _bracket_threshold(demand: Callable[[float], float], target: float, start: f
         width = abs(x2 - x1)
         if width <= 2.0 * smallest or f1 == 0.0:
             break
-        # No step ends closer to an end of the bracket than the tolerance, so the bracket closes from both ends.
+        # Every step ends at least the tolerance away from both ends of the bracket, so the bracket closes from both
+        # ends.
         margin = smallest / width
         # Rounding may keep interpolation from ending, so after this number of steps only halving is used.
         x = x1 + min(max(fraction if step < ROUNDS else 0.5, margin), 1.0 - margin) * (x2 - x1)
@@ -109,8 +110,8 @@ def _bracket(surplus: Callable[[float], float], start: float) -> tuple[float, fl
     near = min(max(start, -LARGEST_LOG), LARGEST_LOG)
     f_near = surplus(near)
     upwards = f_near >= 0.0
-    # Rates go roughly with threshold**-0.5. So the logarithm of the threshold is off by about 4 f, and 4.4 f crosses
-    # zero.
+    # Rates are roughly proportional to threshold**-0.5. So the logarithm of the threshold is off by about 4 f, and a
+    # step of 4.4 f crosses zero.
     step = copysign(max(4.4 * abs(f_near), _TOLERANCE), 1.0 if upwards else -1.0)
     while upwards or near > -LARGEST_LOG:
         far = min(max(near + step, -LARGEST_LOG), LARGEST_LOG)

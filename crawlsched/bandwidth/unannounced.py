@@ -128,7 +128,7 @@ def poisson_crawl_rates(
     -----
     Maximises Σ μ p / (p + Δ), the freshness of pages crawled as Poisson processes with rates p. The result is that of
     Algorithm 2 of Azar et al. and of equation (10) of Avrachenkov, Patil and Thoppe. With Λ the threshold,
-    p = sqrt(μ Δ / Λ) - Δ where that is positive, and else 0.
+    p = sqrt(μ Δ / Λ) - Δ where that is positive, and 0 elsewhere.
 
     References
     ----------

@@ -125,8 +125,7 @@ class NumberColumn:
 
     def _set_halves(self, low: Halves, high: Halves) -> None:
         self.low, self.high = low, high
-        # Where possible this is numpy's own method, which is faster: it may be called several times in ten
-        # microseconds.
+        # This may be called several times in ten microseconds, so where possible it is numpy's own, faster method.
         self.item: Callable[[int], int] = self._item if high.size or self._empty else low.item
 
     def __len__(self) -> int:

@@ -89,7 +89,7 @@ def elapsed_at_value(
 
 
 def _elapsed(target: FloatArray, mu: FloatArray, pages: FloatArray) -> FloatArray:
-    """Solve for `pages`: change rate, evidence, alpha, gamma and kappa, shape (5, n), here and below."""
+    """Solve for pages; here and below, `pages` is change rate, evidence, alpha, gamma and kappa, shape (5, n)."""
     delta, evidence, _, gamma, kappa = pages
     elapsed = np.where(target > 0.0, np.inf, 0.0)
     # The target's share of the limit mu / delta. A share of 1 is never reached. If the limit is 0 / 0, no value is

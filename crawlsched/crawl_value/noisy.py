@@ -208,10 +208,10 @@ def merge_sources(signal_rate: ArrayLike, signal_weight: ArrayLike) -> tuple[Any
 
     Notes
     -----
-    This approximation is off by some per cent (``docs/explanation/posterior_crawl_value.md``). It keeps two sums, which
-    decide the crawl value far from its limit and close to it. The first sum is the rate of announced changes,
-    gamma (1 - exp(-kappa)), on which the change rate depends. The second sum is the mean growth of the evidence, gamma
-    kappa, on which the mean time between crawls depends if the threshold is large.
+    This approximation is off by some per cent (``docs/explanation/posterior_crawl_value.md``). Two sums over the
+    sources are preserved: they decide the crawl value far from its limit and close to it. The first sum is the rate of
+    announced changes, gamma (1 - exp(-kappa)), on which the change rate depends. The second sum is the mean growth of
+    the evidence, gamma kappa, on which the mean time between crawls depends if the threshold is large.
 
     Examples
     --------

@@ -16,7 +16,8 @@ __all__ = ["HIGHEST", "Grid", "gain", "tangent_wait"]
 #: No crawl value is higher, so that the product of two crawl values is finite. Only a page that never changes gets this
 #: value, after an announcement under a rule that trusts every announcement.
 HIGHEST = math.sqrt(float_info.max)
-# Rows of one matrix product. OpenBLAS divides larger products among threads, which takes ten times the CPU time.
+# A matrix product has at most this number of rows. OpenBLAS divides larger products among threads, which takes ten
+# times the CPU time.
 _PRODUCT = 64
 
 
@@ -43,7 +44,7 @@ class Grid:
         self.rates = rates
         self.elapsed: FloatArray = np.geomspace(1e-3, 1e11, 384)
         self.gain = gain(self.elapsed[:, np.newaxis], rates)
-        # Each time is 1.3 times the one before. In between, a crawl value is approximated by a power of the time.
+        # Two successive times have the ratio 1.3. Between them, a crawl value is approximated by a power of the time.
         self._times: FloatArray = np.geomspace(self.elapsed[0], self.elapsed[-1], 128)
         self._values = gain(self._times, rates[:, np.newaxis]).astype(np.float32)
 

@@ -74,8 +74,8 @@ def first_signal_integral(y: FloatArray, ratio: FloatArray, missed: FloatArray) 
     both = 1.0 + ratio
     closed: FloatArray = (missed / ratio - np.expm1(-y)) / both
     x = both * y
-    # The series takes many calls, so it is used only in half of that range. Rounding errors then are a little larger
-    # (4e-15).
+    # The series takes many calls, so it is used only below half of that limit. Rounding errors in the other half are
+    # a little larger (4e-15).
     small = np.asarray(x < 0.5 * SERIES_BELOW)
     if not small.any():
         return closed
@@ -94,8 +94,8 @@ def first_signal_integral(y: FloatArray, ratio: FloatArray, missed: FloatArray) 
     return closed
 
 
-# Announcements whose relative rate or whose weight (nats) is below this change no digit, and are left out. If every
-# change is announced (alpha = 0), alpha / gamma takes this value.
+# Announcements are left out if their relative rate or their weight (nats) is below this. They would change no digit. If
+# every change is announced (alpha = 0), alpha / gamma takes this value.
 NEGLIGIBLE = 1e-100
 LEAST_RATE = NEGLIGIBLE * NEGLIGIBLE  # announcements with a lower rate (per second) are left out
 # The settled form is used if at most this number of oscillations is needed, and at least half this number of

@@ -45,7 +45,7 @@ class ValueLines:
         self._n, self._until = 0, np.inf
         self._page: IndexArray = np.zeros(0, np.intp)
         self._host: npt.NDArray[np.int32] = np.zeros(0, np.int32)
-        # One column a page; the rows are the value, its slope, and the times from which and until which both hold.
+        # Each column is a page. The rows are the value, its slope, and the times at which the line begins and ends.
         self._lines: FloatArray = np.zeros((4, 0))
 
     def __len__(self) -> int:
@@ -133,7 +133,7 @@ class Candidates:
         self.going = ValueLines(pages, values)
         self.aside: dict[int, ValueLines] = {}
         self.n_aside = 0
-        self.crawled_by = np.inf  # a page that was crawled after this time does not go yet
+        self.crawled_by = np.inf  # a page that was crawled after this time is not picked yet
 
     def levels(self, hosts: npt.NDArray[Any]) -> float | FloatArray:
         """Return the level of each host, or one number if no host has a level of its own. O(n)."""

@@ -19,8 +19,8 @@ __all__ = ["ASIDE", "CANDIDATE", "FILED", "IN_FLIGHT", "NEW", "OUT", "OVERDUE", 
 OUT, IN_FLIGHT, FILED, WAITING, SOON, CANDIDATE, ASIDE, OVERDUE, NEW = range(9)
 
 # The order is meant to have this number of pages, or a sixteenth of all pages if that is less, but at least 256. It
-# never has more than twice that. The column is searched in parts of at least this number of rows. The parts are large
-# enough for the search of the whole column to end before the order is empty.
+# never has more than twice that number. The column is searched in parts of at least this number of rows. The parts are
+# so large that the search of the whole column ends before the order is empty.
 _MOST_SOON = 2**13
 
 
@@ -53,7 +53,7 @@ class DueTimes:
 
     @property
     def are_many(self) -> bool:
-        """Whether a search of all pages in one step takes too long. O(1)."""
+        """Whether a search of all pages in one step would take too long. O(1)."""
         return self.place.size > ROWS_AT_ONCE
 
     def set(self, pages: IndexArray, times: FloatArray) -> None:

@@ -17,13 +17,13 @@ from crawlsched.pages.intervals import Intervals
 __all__ = ["AT_ONCE", "SLOTS_TOGETHER", "Filing"]
 
 
-# A queue has room for one candidate per 64 pages, but for at least `_FEWEST` and at most `_MOST` candidates.
+# A queue has room for one candidate per 64 pages, within the limits `_FEWEST` and `_MOST`.
 _FEWEST = 64
 _MOST = _FEWEST**2
-#: Pages that fall due within this number of slots become candidates together, which takes hardly longer than for one
-#: page. In a small collection the number is lower, since a page can be due again after a few slots. While first copies
-#: wait, a page with a copy goes at most once in this number of slots. Otherwise the first page of a site would be
-#: fetched again and again until other pages are known.
+#: Pages that fall due within this number of slots become candidates together. That takes about as long as for one page.
+#: In a small collection the number is lower, since a page can be due again after a few slots. While first copies wait,
+#: a page with a copy goes at most once in this number of slots. Otherwise the first page of a site would be fetched
+#: again and again until other pages are known.
 SLOTS_TOGETHER = 16
 #: Each pick computes at most this number of due times, and makes at most this number of pages candidates. That takes a
 #: millisecond where no page is announced, and up to 6 where all pages are. A sample has eight times this number of
@@ -70,7 +70,7 @@ class Filing:
         place = self._due.place
         return place.item(page) if 0 <= page < place.size else OUT
 
-    # -- pages come and go
+    # -- pages are added and removed
 
     def reserve(self, capacity: int) -> None:
         """Make room for more pages; amortised O(1) a page."""
@@ -79,7 +79,7 @@ class Filing:
             self.new.reserve(self._due.place.size)
 
     def file(self, pages: IndexArray, now: float) -> None:
-        """Put distinct pages where they belong now; O(1) a page, and the computation of its due time."""
+        """File distinct pages by what is known now; O(1) a page, and the computation of its due time."""
         if not pages.size:
             return
         self._now = max(now, self._now)
@@ -97,7 +97,7 @@ class Filing:
         self._picks_until_look, self._idle_until = 0, -np.inf
 
     def file_one(self, page: int, now: float) -> None:
-        """After a visit, put its page where it belongs. O(1)."""
+        """File a page after its visit. O(1)."""
         if self._place_of(page) != IN_FLIGHT:
             self.file(np.array([page]), now)
             return
@@ -134,7 +134,7 @@ class Filing:
                 self._forced.push(self._pages.host.item(page), float(next(self._force_numbers)), page)
 
     def _leave(self, pages: IndexArray) -> None:
-        """Take pages out of the queues in which they stand."""
+        """Take pages out of their queues."""
         for page in (pages if self._overdue else pages[self._due.place[pages] > SOON]).tolist():
             self._leave_one(page)
 
@@ -181,7 +181,7 @@ class Filing:
         self._due.set(pages, np.maximum(times, self._eligible_at(pages)))
 
     def _put_new(self, pages: IndexArray, now: float) -> IndexArray:
-        """Put pages without a copy among the new pages if they may go, else let them wait; return the other pages."""
+        """Put pages without a copy among the new pages, or let them wait if barred; return the pages with a copy."""
         is_new: BoolArray = self._pages.crawled_at[pages] == -np.inf
         if not is_new.any():
             return pages
@@ -278,7 +278,7 @@ class Filing:
         for _ in range(_STEPS):
             if queue.highest(now) >= ENOUGH * queue.level:
                 break
-            # Without candidates, a sample finds a page immediately, while to compute all due times could take seconds.
+            # Without candidates, a sample finds a page immediately. To compute all due times could take seconds.
             if not ((len(queue.going) and self._go_on()) or self._bring_down(now)):
                 break
             self._look(now)
@@ -319,7 +319,7 @@ class Filing:
         return True
 
     def _come_down(self, pages: IndexArray, now: float, n_above: float, n_pages: int, most: float) -> float:
-        """Return the level that `n_above` of all pages exceed, by a sample; its pages above the level are due now."""
+        """Estimate by a sample the level that `n_above` of all pages exceed; let the sample's pages above it be due."""
         pages = _sample(pages)
         values = self.values.value_at(pages, now)
         level = min(_exceeded(values, n_above / max(n_pages, 1)), most)
@@ -359,7 +359,7 @@ class Filing:
         self._due.work()
         queue = self._queue
         n_going = len(queue.going)
-        # Begin while nearly a quarter of the room is filled. These candidates go while the next candidates are found.
+        # Begin when less than a quarter of the room is filled. The last candidates are picked while others are found.
         if n_going > 0 and 4 * (n_going + queue.n_aside) < self._room and queue.level > 0.0 and not self._anew:
             self._bring_down(now)
         self._go_on()

@@ -25,7 +25,7 @@ class Pick(NamedTuple):
     page: int
     crawl_value: float  # at the time of the pick, exact to half a per cent; nan if `reason` is not "value"
     reason: str  # ``"value"``, ``"overdue"`` (its longest crawl interval has passed) or ``"forced"``
-    is_first_copy: bool = False  # whether the page went as a new page in its turn
+    is_first_copy: bool = False  # whether the page was picked as a new page
 
 
 class Frontier(Filing):
@@ -48,7 +48,7 @@ class Frontier(Filing):
     no candidate is left, the level is lowered. docs/explanation/frontier.md has the argument and the measurements.
     """
 
-    # -- what stands where
+    # -- the places of pages
 
     def place_of(self, page: int) -> str:
         """Return the name of a page's place, such as "in flight" or "barred" (it may not be crawled yet); O(1)."""
@@ -190,7 +190,7 @@ class Frontier(Filing):
         return Pick(new, self.values.value_at(np.array([new]), now).item(), "value", True)
 
     def _is_for_new(self, new: int | None, now: float) -> bool:
-        """Return whether a new page takes this slot. While a new page waits, give pages with a copy a least wait."""
+        """Return whether a new page takes this slot. While a new page waits, set a least wait for the others."""
         waits = new is not None and self.new.matters(new)
         before, self._least_wait = self._least_wait, SLOTS_TOGETHER * self.slot if waits else 0.0
         self._queue.crawled_by = now - self._least_wait if waits else np.inf

@@ -55,7 +55,7 @@ class DiscoveryShare:
             self._credit = min(self._credit + self.share - is_first_copy, max(self._credit, 1.0))
 
     def has_begun(self) -> None:
-        """End the beginning (see `n_first`), since there are pages to keep fresh now. O(1)."""
+        """End the beginning (see `n_first`), because there are pages to keep fresh now. O(1)."""
         self._credit = min(self._credit, 1.0)
 
 
@@ -78,11 +78,11 @@ class NewPages:
 
     Notes
     -----
-    A page of importance 0 goes only when no other page waits. In a part of a site, pages found last go first. Of pages
-    found together, the most important go first, and equally important pages go in their order. A host whose pages, at
-    its limit, would take longer than all new pages together goes whenever it may (longest processing time first, R. L.
-    Graham, *Bounds on multiprocessing timing anomalies*, 1969). Several such hosts can be asked at their full pace at
-    the same time.
+    A page of importance 0 is picked only when no other page waits. In a part of a site, pages found last are picked
+    first. Of pages found together, the most important go first, and equally important pages go in their order. A host
+    whose pages, at its limit, would take longer than all new pages together goes whenever it may (longest processing
+    time first, R. L. Graham, *Bounds on multiprocessing timing anomalies*, 1969). Several such hosts can be asked at
+    their full pace at the same time.
     """
 
     def __init__(self, pages: Pages, resting: Container[int]) -> None:
@@ -95,7 +95,7 @@ class NewPages:
         self._line, self._next, self._before, self._priority = (np.zeros(0, np.int32) for _ in range(4))
         self._lines: list[_Line] = [_Line(0.0, -1, -1)]
         self._numbers: dict[tuple[float, int, int], int] = {}
-        # The priorities; by priority, the hosts that have such pages; by priority and host, the parts of the site.
+        # The priorities, the hosts of each priority, and the parts of the site for each priority and host.
         self._order: list[float] = []
         self._hosts: dict[float, FairQueue[int]] = {}
         self._parts: dict[float, dict[int, FairQueue[int]]] = {}
@@ -122,7 +122,7 @@ class NewPages:
         return priority, columns.host.item(page), columns.part.item(page)
 
     def stands_right(self, page: int) -> bool:
-        """Whether a page stands where it would be put now. O(1)."""
+        """Whether a page is where `put` would put it now. O(1)."""
         return self._line.item(page) == self._numbers.get(self._key(page))
 
     def put(self, pages: IndexArray) -> None:
@@ -230,7 +230,7 @@ class NewPages:
         return found[:n]
 
     def check(self, waiting: npt.NDArray[np.intp]) -> None:
-        """Raise `AssertionError` unless exactly these pages stand in lines, each in the right line. O(n)."""
+        """Raise `AssertionError` unless exactly these pages are in lines, each in the right line. O(n)."""
         found = []
         for line in self._lines[1:]:
             page = line.first

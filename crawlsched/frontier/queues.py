@@ -14,7 +14,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 class PriorityQueue(Generic[Key]):
-    """Keys by their places in an order; the lowest place goes first, and of equals the key that was put in first.
+    """Keys by their places in an order; lowest first, and of equal places, the key put in first.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class FairQueue(PriorityQueue[Key]):
         self._now = 0.0
 
     def come(self, key: Key) -> None:
-        """Let a key take part, behind the keys that already do, so that none of these waits forever. O(log n)."""
+        """Let a key take part behind the keys that already take part, so that no key waits forever. O(log n)."""
         if key not in self.at:
             self.put(key, max(self._spent.pop(key, 0.0), self._now + 1.0))
 

@@ -27,7 +27,8 @@ def planner_for(
     if name != "posterior":
         # Before the first plan the change rates are unknown; one change a day is a guess.
         learned = LearnedRates(name, 0, 1.0 / DAY, dict(parameters))
-    # The rule for all pages applies immediately. Any other rule of a loaded page is known only after its URL was read.
+    # The rule for all pages applies immediately. Any other rule of a loaded page is known only after the page's URL was
+    # read.
     for_all = next((rule for rule in settings.pages if rule.where == "*"), PageRule("*"))
     planner = Planner(
         settings.bandwidth,

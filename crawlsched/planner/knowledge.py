@@ -76,12 +76,11 @@ class Knowledge:
         return self.now
 
     def change_rates(self, pages: IndexArray) -> FloatArray:
-        """Return change rates per second, announced or not: by the estimator, or else the means of the posterior."""
+        """Return rates of all changes per second: estimates of the estimator if there is one, or posterior means."""
         if self.learned is not None:
             return self.learned.change_rate(pages, self.in_force.parameters.even_rate)
         signal_rate, signal_weight = self.announcements.signals(pages)
-        # An announcement is no evidence about a page without a copy. The value of such a page waits for the first
-        # visit.
+        # An announcement is no evidence about a page without a copy, so it does not count in the rate of such a page.
         signal_rate[self.pages.crawled_at[pages] == -np.inf] = 0.0
         unsignalled: FloatArray = (self.values.weights(pages) * self.posterior.rates).sum(axis=1)
         return unsignalled + signal_rate * -np.expm1(-signal_weight)

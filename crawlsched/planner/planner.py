@@ -52,7 +52,7 @@ _STEP_DOWN, _STEP_UP = 0.04, 0.004
 _LARGEST_RATIO = 4.0
 # After this number of visits in a row without content, a page counts as failing.
 _FAILING_FROM = 3
-# This is the same as `Observation(...)` in half of the time. Each visit makes an observation.
+# Every visit makes an observation. This takes half of the time of `Observation(...)`.
 _observation = tuple.__new__
 
 
@@ -62,9 +62,9 @@ class Observation(NamedTuple):
     page: int
     time: float  # POSIX seconds
     elapsed: float  # seconds since the visit before
-    n_signals: int  # ChangeSignals in between
+    n_signals: int  # ChangeSignals since the visit before
     source: int  # the source of these ChangeSignals; -1 if no source covers the page
-    evidence: float  # by how much they lowered the log-probability of freshness, nats
+    evidence: float  # by how much these ChangeSignals lowered the log-probability of freshness, nats
     changed: bool  # whether the page had changed
     # The further sources that cover the page, each with the number of its ChangeSignals.
     further: tuple[tuple[int, int], ...] = ()
@@ -90,7 +90,7 @@ class Planner(Knowledge):
         Shortest and longest intervals for the pages that `add` and `set_intervals` name. They replace
         `min_crawl_interval` and `max_crawl_interval` there.
     max_crawl_interval : float, optional
-        A page that was not crawled for these seconds goes before all pages that are picked by value.
+        A page that was not crawled for this number of seconds is picked before all pages that are picked by value.
     max_crawl_rounds : float, optional
         A page of some importance that was not crawled for this number of rounds is crawled soon. A round is the time
         that one crawl of every page takes (`crawlsched.planner.starvation`). None: a page whose value is never enough
@@ -183,7 +183,7 @@ class Planner(Knowledge):
         """The plan that was adopted last."""
         return self.in_force.plan
 
-    # -- pages come and go
+    # -- pages are added and removed
 
     def reserve(self, n_pages: int) -> None:
         """Make room for `n_pages` pages in advance, so that growing loses no memory; O(n)."""
@@ -323,8 +323,8 @@ class Planner(Knowledge):
             if n_signals or (further and any(n for _, n in further)):
                 unchanged = self.posterior.unchanged_one(page, elapsed, prior, parameters.learning_rate)
                 self.announcements.visited(page, changed, doubt, unchanged, evidence)
-            # The number of crawls is used as the number of updates. Nearly every crawl is an update, and the number
-            # only spreads rounding errors.
+            # Nearly every crawl is an update, so the number of crawls stands in for the number of updates. Only
+            # rounding depends on it.
             self.posterior.update_one(
                 page,
                 elapsed,
@@ -368,7 +368,7 @@ class Planner(Knowledge):
         self.frontier.refile(np.array([page]), now)
 
     def take_back(self, columns: dict[str, npt.NDArray[Any]], now: float) -> None:
-        """Forget what the last visit taught, since another page answered; `columns` is a copy made before that visit.
+        """Forget what the last visit taught: another page answered. `columns` is a copy made before that visit.
 
         The page backs off as after an error.
         """
@@ -393,7 +393,7 @@ class Planner(Knowledge):
         self._left(page, REFUSED, now, self._look_again(page), _LONGEST_GONE_INTERVAL, retry_at, of_host)
 
     def not_allowed(self, page: int, now: float, retry_at: float | None = None, *, of_host: bool = False) -> None:
-        """Take in a visit that was not allowed, as by robots.txt, and not sent: the page is tried ever more rarely."""
+        """Take in a visit that was forbidden, as by robots.txt, and not sent: the page is tried ever more rarely."""
         self._left(page, REFUSED, now, self.gone_interval, _LONGEST_GONE_INTERVAL, retry_at, of_host)
 
     def _look_again(self, page: int) -> float:
@@ -447,9 +447,9 @@ class Planner(Knowledge):
     def signalled(self, pages: npt.ArrayLike, source: int, now: float, since: float | None = None) -> int:
         """Take in one announcement of a change for each of these pages; return the number that count.
 
-        An announcement within the signal delay after a crawl does not count. `since` is when this source was read
-        before, by default `now`. Another source may have announced the same change after `since`, or at most the signal
-        delay before it.
+        An announcement within the signal delay after a crawl does not count. `since` is the time at which this
+        source was last read before, by default `now`. An announcement by another source may be of the same change if it
+        came at most the signal delay before `since`, or later.
 
         Notes
         -----
@@ -527,7 +527,8 @@ class Planner(Knowledge):
     def pick(self, now: float, host_free_at: Callable[[int, float], float]) -> Pick | None:
         """Take out the page to crawl now; amortised O(log n), plus one slice of a plan that is being adopted.
 
-        The page is in flight until one of `crawled`, `failed`, `gone`, `moved`, `refused`, `release`, `remove`.
+        The page is in flight until one of `crawled`, `failed`, `gone`, `moved`, `refused`, `release`, `remove` is
+        called.
 
         Parameters
         ----------
@@ -577,7 +578,7 @@ class Planner(Knowledge):
         return bool(self.steps)
 
     def hold(self, page: int) -> None:
-        """Keep a page in flight after its visit, since it is fetched a second time. `release` ends that."""
+        """Keep a page in flight after its visit, because the page is fetched a second time. `release` ends that."""
         self.frontier.discard(np.array([page]))
         self.in_flight_pages.add(page)
 
@@ -611,7 +612,7 @@ class Planner(Knowledge):
         self.frontier.slot = 1.0 / bandwidth
 
     def snapshot(self, host_limits: Callable[[], FloatArray] | None = None) -> Snapshot:
-        """Copy what `plan` needs in a single step; `snapshot_in_parts` copies it in parts."""
+        """In a single step, copy what `plan` needs; `snapshot_in_parts` copies it in parts."""
         parts = snapshot_in_parts(self, host_limits)
         while True:
             try:

@@ -18,7 +18,8 @@ MAX_CRAWL_ROUNDS = 4.0
 
 _NOT_WAITING = frozenset({"out", "in flight", "barred"})
 # One pick in this number may be of a page that has waited too long. So all pages could be picked in sixteen rounds, and
-# no page waits much longer than that after its time. This takes at most a sixteenth of the bandwidth.
+# no page waits much longer than sixteen rounds after it could be forced. This takes at most a sixteenth of the
+# bandwidth.
 _SHARE = 16
 
 
@@ -34,7 +35,8 @@ class Rounds:
     -----
     A page's crawl value is at most μ E[1/Δ]. So the value of a page of little importance, or of a page found changed at
     every visit, can stay below the threshold forever. Then its estimate would never be corrected. Pages are checked in
-    the order of their numbers. That takes a sixteenth of a round if no page waits, and no memory per page.
+    the order of their numbers. A pass over all pages takes a sixteenth of a round if no page waits. It needs no memory
+    per page.
     """
 
     def __init__(self, pages: Pages, longest: float) -> None:
@@ -47,7 +49,7 @@ class Rounds:
         self._sent: set[int] = set()
 
     def before_pick(self, frontier: Frontier, bandwidth: float, now: float) -> None:
-        """At one in `_SHARE` picks, let a page that has waited for too long go next; O(1)."""
+        """In one of `_SHARE` picks, force a page that has waited for too long; O(1)."""
         self._picks += 1
         if self._picks % _SHARE:
             return
@@ -61,7 +63,7 @@ class Rounds:
                 frontier.force(np.array([page]))
 
     def coming(self, frontier: Frontier, n_picks: int, bandwidth: float, now: float) -> list[int]:
-        """Return the pages that would go with some of the next picks by what is known now; O(n_picks)."""
+        """Return the pages that would be forced in the next `n_picks` picks by what is known now; O(n_picks)."""
         n, since = max(self._picks % _SHARE + n_picks, 0) // _SHARE, self._since(bandwidth, now)
         parts = range(self._next, min(self._next + n * AT_ONCE, self._pages.n), AT_ONCE)
         return list(islice(chain.from_iterable(self._waiting(frontier, begin, since) for begin in parts), n))
@@ -80,7 +82,7 @@ class Rounds:
         return now - self._longest * self._n_live / bandwidth
 
     def _waiting(self, frontier: Frontier, begin: int, since: float) -> Iterator[int]:
-        """Yield the pages of the part at `begin` whose wait began, when they were crawled or found, before `since`."""
+        """Yield the pages of the part at `begin` whose last crawl (if never crawled: discovery) was before `since`."""
         columns, part = self._pages, slice(begin, min(begin + AT_ONCE, self._pages.n))
         last = columns.crawled_at[part]
         if not np.minimum.reduce(last, initial=np.inf) < since:

@@ -81,14 +81,15 @@ class PosteriorValues(CrawlValues):
         return self._values(pages, crawled_at, np.stack([rate, weight, weight * n_signals]), now)
 
     def reaches(self, pages: IndexArray, level: float | FloatArray, now: float) -> FloatArray:
-        """Return about when crawl values of pages with a copy reach a level; too early if pages are announced."""
+        """Estimate when crawl values of pages with a copy reach a level; too early if pages are announced."""
         crawled_at, importance = self._pages.crawled_at[pages], self._pages.importance[pages].astype(np.float64)
         levels = np.broadcast_to(np.asarray(level, np.float64), pages.shape)
         times = np.where(levels > 0.0, np.inf, now)
         grows = np.flatnonzero((importance > 0.0) & (levels > 0.0))
         if not grows.size:
             return times
-        # The times are computed without further announcements, since the prospect of announcements only lowers a value.
+        # The times are computed without further announcements, because the prospect of announcements only lowers a
+        # value.
         pages, aim = pages[grows], levels[grows] / importance[grows]
         signals, weights = self.announcements.gathered(pages), self.value_weights(pages)
         found = np.fmax(crawled_at[grows] + self._grid.elapsed_at(weights, aim), now)
@@ -116,7 +117,8 @@ class PosteriorValues(CrawlValues):
         noisy = (rate > 0.0) & (weight > 0.0) & (elapsed < np.inf)
         for part in blocks(pages.size, self._grid.rates.size):
             weights, heard = self.value_weights(pages[part]), np.flatnonzero(noisy[part])
-            # One dot product a page is used. The rounding of a matrix product would depend on the number of pages.
+            # Each page has a dot product of its own, because the rounding of a matrix product depends on the number of
+            # pages.
             values[part] = np.vecdot(weights, gain(elapsed[part, np.newaxis], self._grid.rates))
             if heard.size:
                 at = part.start + heard
@@ -127,7 +129,7 @@ class PosteriorValues(CrawlValues):
 
 
 class PointValues(CrawlValues):
-    """Crawl values by one of the papers' rules, with known rates, or else with those that `change_rates` estimates."""
+    """Crawl values by one of the papers' rules, with known rates, or with estimates by `change_rates`."""
 
     def __init__(
         self,
@@ -169,11 +171,11 @@ class PointValues(CrawlValues):
         return self._terms(pages, crawled_at, n_signals, now)[0]
 
     def reaches(self, pages: IndexArray, level: float | FloatArray, now: float) -> FloatArray:
-        """Return about when crawl values reach a level; if pages are announced, too early but never too late."""
+        """Estimate when crawl values reach a level; for announced pages the time may be early, but never late."""
         crawled_at, n_signals = self._pages.crawled_at[pages], self._announcements.counted(pages)
         value, slope, curvature = self._terms(pages, crawled_at, n_signals, now)
         times = now + tangent_wait(np.broadcast_to(level, pages.shape) - value, slope, curvature)
-        # The times are computed without announcements, since the prospect of announcements only lowers a value.
+        # The times are computed without announcements, because the prospect of announcements only lowers a value.
         alpha, importance = self.rates_of(pages)[3], self._pages.importance[pages]
         with np.errstate(divide="ignore", invalid="ignore"):
             share = np.where(alpha > 0.0, level * alpha / importance, 0.0)
@@ -235,8 +237,8 @@ class PlannedValues(CrawlValues):
     -----
     A page is worth the share of its interval that has passed. A plan decides only the threshold Λ at which the rates
     add up to the bandwidth. The rate of a page follows from Λ and from what is known of the page, so no rates are
-    stored. Until the first plan all pages are crawled at the same rate. A page that was never crawled goes first. A
-    page with the rate 0 is worth nothing, and goes only if there are no other pages.
+    stored. Until the first plan all pages are crawled at the same rate. A page that was never crawled is picked first.
+    A page with the rate 0 is worth nothing, and is picked only if there are no other pages.
     """
 
     def __init__(self, pages: Pages, change_rates: Callable[[IndexArray], FloatArray], policy: str) -> None:

@@ -1,4 +1,4 @@
-"""The announcements of pages: how often they come, how much each weighs, and which came since the last crawl."""
+"""The announcements of pages: their rates, their weights, and those since the last crawl."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class OwnPrecision:
     Notes
     -----
     The precision of a page has a prior by its source or group. For a mean m it is Beta(4 m, 4 (1 - m)), so it counts as
-    much as four announcements. Visits make it Beta(4 m + true, 4 (1 - m) + false), as `judged` does. The counts are
+    much as four announcements. After visits it is Beta(4 m + true, 4 (1 - m) + false); see `judged`. The counts are
     stored without the prior, so that a new m of the source applies to all its pages immediately.
 
     In the noisy-signals paper each page has a precision of its own. On recorded histories that gains nothing
@@ -78,7 +78,7 @@ class OwnPrecision:
                 self.counts[pages[rows]] = counts[rows]
 
     def betas(self, pages: IndexArray, of_source: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the Beta distribution of each page's precision: the true and the false announcements plus the prior.
+        """Return both parameters of the Beta distribution of each page's precision: prior plus counts.
 
         `of_source` is the weight of one announcement of the page's source, in nats, on average over the source's pages.
         """
@@ -114,7 +114,7 @@ class Announcements:
         return not (self._pages.n_signals.item(page) or self._pages.further.item(page))
 
     def counted(self, pages: IndexArray) -> FloatArray:
-        """Count the announcements since the last crawl, for rules that assume the weight of each to be exact."""
+        """Count the announcements since the last crawl, for rules that take weights of announcements as exact."""
         n: FloatArray = self._pages.n_signals[pages].astype(np.float64)
         several = np.flatnonzero(self._pages.further[pages])
         if several.size:
@@ -130,7 +130,7 @@ class Announcements:
 
         def judged(source: int, before: tuple[float, float], n_signals: int) -> tuple[float, float]:
             of_source = self.source_quality(page, [source])[0][0]
-            # A part of the finding is explained by the announcements of other sources.
+            # The announcements of other sources explain a part of what the visit found.
             own = expected_evidence(*beta(of_source, before), n_signals)
             fresh = unchanged * exp(-max(announced - own, 0.0))
             found = (1.0, -fresh) if changed else (doubt, (1.0 - doubt) * fresh)
@@ -161,7 +161,7 @@ class Announcements:
     def signals(self, pages: IndexArray) -> tuple[FloatArray, FloatArray]:
         """Return signal rates (per second) and signal weights (nats); both are 0 if signals are no evidence.
 
-        Rates are counted per page: a source that has never announced a page does not change that page's worth.
+        Rates are per page, so a source that has never announced a page does not change the page's crawl value.
         """
         rate, weight, _ = self.known(pages)
         return rate, weight
@@ -184,7 +184,7 @@ class Announcements:
             several = (heard > 1.0).nonzero()[0]
             each = zip(true[several].tolist(), false[several].tolist(), heard[several].tolist(), strict=True)
             evidence = np.array([expected_evidence(*one) for one in each])
-            # Signals are counted up to the last crawl, since a rate must not change between events.
+            # A rate must not change between events, so only signals before the last crawl are counted.
             time = columns.crawled_at[of] - columns.signalled_since[of]
             time = np.where(np.isfinite(time), np.maximum(time, 0.0), 0.0)
             rate = (np.maximum(total - heard, 0.0) + _SIGNALS_OF_A_RATE) / (time + _SIGNALS_OF_A_RATE / towards)

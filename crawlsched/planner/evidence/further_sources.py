@@ -17,7 +17,8 @@ __all__ = ["MOST_SIGNALS", "MOST_SOURCES", "FurtherSources", "Heard"]
 #: At most this number of sources count for a page. Announcements of other sources are ignored.
 MOST_SOURCES = 8
 _NEVER = -np.inf
-# The columns that a store has for a page and a source, and the next row of the page (-1: none): 42 bytes.
+# A row has the columns that a store has for a page and a source, and the number of the page's next row (-1: none). It
+# takes 42 bytes.
 _ROW = np.dtype(
     [
         ("source", "i4"),
@@ -46,14 +47,14 @@ class Heard(NamedTuple):
     """
 
     source: int
-    n_signals: int  # announcements that count since the last crawl; `n_signals_total` has all that count
+    n_signals: int  # counted announcements since the last crawl; `n_signals_total`: all counted announcements
     n_signals_total: int
     signalled_since: float  # time since which the source names the page, POSIX seconds
     true_signals: float
     false_signals: float
     n_heard: int  # announcements after `since`, also those that counted for another source
-    since: float  # time from which the page had a second source and this source, POSIX seconds
-    signalled_at: float  # the last announcement after `since`, POSIX seconds; -inf: none
+    since: float  # when the page first had both this source and a second source, POSIX seconds
+    signalled_at: float  # time of the last announcement after `since`, POSIX seconds; -inf: none
     row: int  # row of the table; for the first source of the page, the counts are columns of `Pages`
 
 
@@ -75,10 +76,10 @@ class FurtherSources:
     def __len__(self) -> int:
         return self._n - len(self._free)
 
-    # -- rows come and go
+    # -- rows are added and removed
 
     def cover(self, pages: IndexArray, source: int, now: float) -> IndexArray:
-        """Let a source count for distinct pages that have another first source; return the pages where that is new."""
+        """Let a source count for distinct pages that have another first source; return those for which it is new."""
         absent, length = np.ones(pages.size, bool), np.zeros(pages.size, np.intp)
         at = self._pages.further[pages].astype(np.intp) - 1
         while (live := at >= 0).any():
@@ -93,7 +94,7 @@ class FurtherSources:
         return new
 
     def load(self, page: int, source: int, *columns: *FurtherRow) -> None:
-        """Load a row of a store, which also has a row for the page's first source."""
+        """Load a row from a store. The store also has a row for the page's first source."""
         n_signals, n_total, since, n_heard, at, true, false = columns
         row = self._free.pop() if self._free else self._n
         if row == self._n:
@@ -126,7 +127,7 @@ class FurtherSources:
         return rows
 
     def of(self, page: int) -> list[Heard]:
-        """Return the announcements of a page by each source, the first source first; empty if it has one source."""
+        """Return a page's announcements by source, the first source first; empty if the page has a single source."""
         found = []
         for place, row in enumerate(self._rows(page)):
             source, n_signals, n_total, since, n_heard, at, true, false, _ = self.table[row].item()
@@ -179,7 +180,7 @@ class FurtherSources:
         return next(row for row in rows[1:] if self.table["source"].item(row) == source)
 
     def count(self, page: int, source: int, by: int) -> None:
-        """Count an announcement of a page by a source; `by` is -1 to undo that, if it counts for another source now."""
+        """Count an announcement of a page by a source; with -1 as `by`, the announcement is taken back."""
         columns: tuple[Any, Any, int] = self._pages.n_signals, self._pages.n_signals_total, page
         if source != self._pages.source.item(page):
             columns = self.table["n_signals"], self.table["n_signals_total"], self._row(self._rows(page), source)

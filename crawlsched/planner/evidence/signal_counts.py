@@ -14,8 +14,8 @@ __all__ = ["SignalCounts"]
 
 # Two sources announce the same changes if they coincide more often than this multiple of what chance would give.
 _LIFT = 2.0
-# A pair of sources begins with this number of coincidences, so that its sources first count as announcing the same
-# changes. A few comparisons can reverse that.
+# Each pair of sources begins with this number of coincidences. So the two sources count as announcing the same changes
+# until a few comparisons show otherwise.
 _COINCIDED_BEFORE = 0.5
 
 
@@ -28,7 +28,7 @@ class SignalCounts:
     announcements of the same change must not both count. They are of the same change if two conditions hold. First, the
     second source was read at `since` and then at `at`, and the first source announced the change in between. Second,
     the two sources coincide clearly more often than by chance. Such a pair counts once, for the source whose
-    announcements weigh more. It does not count if a visit in between has seen the change.
+    announcements weigh more. If a visit in between has seen the change, the second announcement does not count.
     """
 
     def __init__(self, pages: Pages, further: FurtherSources, announcements: Announcements) -> None:
@@ -54,7 +54,7 @@ class SignalCounts:
     def take(self, rows: IndexArray, source: int, at: float, since: float) -> IndexArray:
         """Count an announcement for each of some pages; return the pages whose crawl values have to be computed anew.
 
-        The source was read at `at`. The announcements may have been there from the time `since` on.
+        The source was read at `at`. The announcements were made between `since` and `at`.
         """
         columns = self._pages
         rows = rows[(columns.crawled_at[rows] <= at) & (columns.state[rows] != FREE)]

@@ -18,7 +18,7 @@ __all__ = ["PICKS_A_SLICE", "PLAN_SLICE", "SLICE", "InForce", "Work"]
 Work = deque[Callable[[float], bool]]
 
 #: This number of announced pages is placed anew between two picks, in a millisecond or two. The next picks take a few
-#: milliseconds more, since some of these pages have become due.
+#: milliseconds more, because some of these pages have become due.
 SLICE = 128
 #: A plan places this number of slices together, and waits for this number of picks before it places the next slices. So
 #: a crawl at its highest possible rate loses a tenth of that rate, and not half. All pages are placed in a hundredth of
@@ -26,7 +26,7 @@ SLICE = 128
 #: matters more.
 PICKS_A_SLICE = 8
 PLAN_SLICE = PICKS_A_SLICE * SLICE
-# If picks are rare, the next slices wait for these seconds instead, so that they take a tenth of the time then, too.
+# If picks are rare, the next slices wait for this number of seconds instead. Then slices also take a tenth of the time.
 _SECONDS_A_SLICE = 0.02
 # A newer plan waits for this multiple of the time in which the last plan was placed. That is minutes for millions of
 # pages.

@@ -21,7 +21,7 @@ _SignalGroup = tuple[int, int, float, float, int]
 
 
 class SignalGroups:
-    """The groups that have evidence of their own. An object never changes, so pages may still use an older object.
+    """The groups that have evidence of their own. Objects are immutable, so pages may still use an older object.
 
     Examples
     --------
@@ -81,8 +81,9 @@ class SignalGroups:
 
 #: Fast rates count less in crawl values: their weight is divided by this power of rate / even rate.
 DOUBT = 0.5
-#: Power to which the likelihood of a page's own visits is raised. Real pages change in bursts. So a change that a visit
-#: finds says less about the rate than if changes came at random, and Bayes' rule would learn too much from it.
+#: Power to which the likelihood of a page's own visits is raised. Real pages change in bursts. So a change found by a
+#: visit is weaker evidence of the rate than it would be if changes came at random. Bayes' rule would learn too much
+#: from it.
 LIKELIHOOD_POWER = 0.7
 
 
@@ -135,7 +136,7 @@ class Parameters:
         return np.where(known, self.group_of_host[np.where(known, hosts, 0)], 0)
 
     def signal_quality(self, hosts: npt.NDArray[Any], sources: npt.NDArray[Any]) -> tuple[FloatArray, FloatArray]:
-        """Return signal weights (nats) and rates (per second) of sources on hosts; a site's own if it has evidence.
+        """Return signal weights (nats) and rates (per second) of sources on hosts, of the site's group if it has one.
 
         An announcement is true with probability 1 - exp(-κ). Of γ announcements a second, γ exp(-κ) are false.
         """

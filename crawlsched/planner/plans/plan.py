@@ -55,7 +55,7 @@ Visits = Mapping[str, npt.NDArray[Any]]
 #: Announcements per second and page before the first plan: once a year. The value of a visit grows with the time to the
 #: page's next change, so a rate that is too high keeps visits from announced pages.
 FIRST_SIGNAL_RATE = 1 / timedelta(days=365.25).total_seconds()
-# Before its first announcement a source has a rate of once a day, which counts like this number of announcements.
+# Each source begins with a rate of once a day. This rate weighs as much as this number of announcements.
 _ANNOUNCEMENTS_AT_FIRST = 0.01
 
 
@@ -121,7 +121,7 @@ def _rate_of_site(snapshot: Snapshot, source: int, host: int, of_source: float) 
 def _signal_rates(snapshot: Snapshot, n_sources: int) -> FloatArray:
     rates = np.full(n_sources + 1, FIRST_SIGNAL_RATE)
     # A hundredth of an announcement is added, so that a new source has a rate above 0. After the first real
-    # announcements it makes almost no difference.
+    # announcements the hundredth makes almost no difference.
     counted = np.bincount(snapshot.sources, snapshot.n_signals_total, n_sources) + _ANNOUNCEMENTS_AT_FIRST
     time = np.bincount(snapshot.sources, snapshot.signalled_for, n_sources) + _ANNOUNCEMENTS_AT_FIRST * DAY
     rates[:n_sources] = counted / time
@@ -199,7 +199,7 @@ class Plan:
         )
 
     def of_hosts(self, are_meant: Callable[[int], bool]) -> Self:
-        """Return the plan without groups of other hosts; everything about all hosts together stays."""
+        """Return the plan without groups of other hosts; what was learned of all hosts together stays."""
         rows = [row for row, host in enumerate(self.group_hosts) if are_meant(host)]
         return replace(
             self,
@@ -249,7 +249,7 @@ def plan(
 ) -> Plan:
     """Learn from all pages: priors of change rates, the quality of signals, the threshold and the demand curve.
 
-    If nothing new is known of the precision of signals, it is that of the plan `previous`.
+    If nothing new is known of the precision of signals, the precision in the plan `previous` is used.
 
     Parameters
     ----------
@@ -296,7 +296,7 @@ def _learn_priors(snapshot: Snapshot) -> tuple[FloatArray, tuple[int, ...]]:
     visited = np.bincount(snapshot.hosts)
     largest = np.argsort(-visited, kind="stable")[:MOST_GROUPS]
     grouped = np.sort(largest[visited[largest] >= LEAST_GROUP])
-    # If there is a single host, the prior for all pages is that of the host, so it needs no group.
+    # If there is a single host, the prior for all pages is that of the host, so the host needs no group.
     if not grouped.size or np.count_nonzero(visited) == 1:
         return whole[np.newaxis], ()
     group_of_host = np.full(visited.size, -1)
@@ -325,7 +325,8 @@ def _demand(snapshot: Snapshot, parameters: Parameters, bandwidth: float) -> tup
     levels = np.geomspace(highest, highest * 10.0**-decades, decades * POINTS_PER_DECADE)
     # A page is crawled as often as it reaches the threshold. A page that never reaches it is not crawled.
     rate_of_cell = np.append(1 / grid.elapsed, 0.0)
-    # Row 0 is the sum for hosts without a limit. Each row after it is one host with a limit, which bounds the row.
+    # Row 0 is the sum for hosts without a limit. Each of the other rows is the sum for one host, bounded by the host's
+    # limit.
     limits = snapshot.host_limits[chosen]
     is_limited = np.isfinite(limits)
     _, first, number = np.unique(snapshot.hosts[chosen[is_limited]], return_index=True, return_inverse=True)

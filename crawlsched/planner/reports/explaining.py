@@ -75,10 +75,10 @@ def estimates(planner: Planner, rows: IndexArray, now: float) -> dict[str, Float
 
 
 _FOR_EVER = timedelta(days=300 * 365.25).total_seconds()
-# Pages are picked at these shares of the threshold, all equally likely, since the other waiting pages differ from slot
-# to slot.
+# Pages are picked at these shares of the threshold, all equally likely, because the other waiting pages differ from
+# slot to slot.
 _SHARES = np.linspace(0.65, 1.2, 12)
-# If the probability of a wait is less than this below the highest, the wait counts as equally good.
+# A wait counts as good as the likeliest wait if the probabilities of both differ by less than this.
 _AS_LIKELY = 0.01
 
 
@@ -116,7 +116,7 @@ def explain(planner: Planner, page: int, now: float) -> dict[str, Any]:
         "wake_time": wake_time,  # when the crawl value reaches the threshold if nothing is announced
         "likely_time": _likely_time(planner, page, value, wake_time, known["signal_rate"], now),
         "next_allowed": max(pages.not_before.item(page), crawled_at + planner.intervals.shortest(page)),
-        "deadline": frontier.deadline_of(page),  # from this time on, the page goes first
+        "deadline": frontier.deadline_of(page),  # from this time on, the page is picked first
         "binds": _what_binds(planner, page, now),
     }
 
@@ -147,7 +147,7 @@ def _wake_time(value: Callable[[float], float], threshold: float, now: float) ->
 def _likely_time(
     planner: Planner, page: int, value: Callable[[float], float], wake_time: float, signal_rate: float, now: float
 ) -> float:
-    """Return the guess with the most probable waits of 0.3 to 3 times as long; `wake_time` if that is as good."""
+    """Return the ``likely_time`` that `explain` describes."""
     if wake_time <= now or value(now) == value(now + _FOR_EVER):
         return wake_time
     longest = min(wake_time - now, _FOR_EVER)
@@ -165,9 +165,9 @@ def _gone_within(
 ) -> FloatArray:
     """Return the probability that a page has been crawled after each of some waits.
 
-    After t seconds the page is crawled if m(t) more announcements have come; m(t) falls as the page waits. The number
-    N(t) of announcements in t seconds is a Poisson variable, so the probability is P(N(t) >= m(t)). No page waits for
-    more than `MOST_COUNTED` announcements.
+    After t seconds the page has been crawled if at least m(t) more announcements have come. m(t) falls with t. The
+    number N(t) of announcements in t seconds is a Poisson variable, so the probability is P(N(t) >= m(t)). No page
+    waits for more than `MOST_COUNTED` announcements.
     """
     more, of_wait = np.indices((MOST_COUNTED + 1, waits.size)).reshape(2, -1)
     crawled_at = planner.pages.crawled_at.item(page) - now - waits[of_wait]

@@ -13,7 +13,7 @@ from crawlsched.planner.planner import Planner
 
 __all__ = ["forecast"]
 
-# The next pages are chosen from this multiple of their number: the pages that are likeliest to go now.
+# A forecast considers this multiple of `n` pages: those that are likeliest to be picked now.
 _CANDIDATES = 8
 
 
@@ -21,7 +21,7 @@ def forecast(planner: Planner, now: float, n: int, pause: Callable[[int], float]
     """Return at most `n` pages in the order of their next crawls, if nothing is announced or found in the meantime.
 
     Forced and overdue pages come first. Then come new pages, in their share of the slots, and known pages by their
-    values at half of the time of the forecast. Each page goes only when its host may be asked.
+    values at half of the time of the forecast. A page is crawled only when its host may be asked.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def forecast(planner: Planner, now: float, n: int, pause: Callable[[int], float]
     values = planner.crawl_values.value_at(known, 0.5 * (now + until))
     new = np.array(list(dict.fromkeys(found[np.isin(found, candidates[is_new])].tolist())), np.intp)
     share = planner.frontier.share.share
-    # The slot in which each page goes.
+    # The slot in which each page is crawled.
     times = np.concatenate([np.arange(new.size) / max(share, 1e-9), np.arange(known.size) / max(1.0 - share, 1e-9)])
     others = np.concatenate([new, known[np.lexsort((known, -values))]])[np.argsort(times, kind="stable")]
     return np.array(_by_turns(planner, [*first, *others.tolist()], now, n, pause), np.intp)

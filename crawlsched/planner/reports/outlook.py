@@ -136,7 +136,8 @@ class Outlook:
         """Return the freshness at a bandwidth, 0 to 1; it is constant above the largest useful bandwidth."""
         wanted, fresh = self.curve
         if bandwidth < wanted[0]:
-            # The longest crawl interval needs more than this bandwidth, so the page that has waited longest goes first.
+            # The longest crawl interval needs more than this bandwidth, so the page that has waited longest is crawled
+            # first.
             return self.freshness_in_turn(bandwidth)
         return float(np.interp(bandwidth, wanted, fresh))
 
@@ -151,7 +152,7 @@ class Outlook:
         return self._least(self.curve[1], freshness, slowest)
 
     def _least(self, reached: FloatArray, aim: float, in_turn: float) -> float:
-        """Return the least bandwidth on the curve that reaches an aim, or less if crawls in turn reach the aim."""
+        """Return the least bandwidth on the curve that reaches an aim, or a lower one if crawls in turn reach it."""
         wanted, reached = self._wanted[::-1], np.maximum.accumulate(reached)
         if aim > reached[-1]:
             return float(np.inf)
@@ -183,7 +184,8 @@ class _Cells:
     values : ndarray, shape (n,)
         Crawl value of each cell.
     time, fresh : ndarray, shape (n,)
-        Mean seconds that a page spends in the cell if it is not crawled before; in how many of these its copy is fresh.
+        Mean seconds that a page spends in the cell if it is not crawled before, and the part of these seconds in which
+        its copy is fresh.
     change_rates : ndarray, shape (2, n_pages)
         Unannounced changes per second, and announced changes per second.
     """
@@ -216,7 +218,7 @@ class _Cells:
         self.until = planner.intervals.longest(pages)
 
     def by_level(self, row: int) -> tuple[FloatArray, FloatArray]:
-        """Return seconds and fresh seconds of a cycle, for thresholds at all levels and one out of reach."""
+        """Return seconds and fresh seconds of a cycle, for thresholds at all levels and for one out of reach."""
         time = self._below(row, self.values, self.time, self.time / 2)
         return time, self._below(row, self.values, self.fresh, self._fresh_later)
 
@@ -242,7 +244,7 @@ class _Cells:
             return np.zeros(_LEVELS.size + 1)
         order = np.argsort(values[part][waits], kind="stable")
         until = np.cumsum(column[part][waits][order])
-        # The value of a cell is that at its middle. Between two cells, sums grow like powers of the value.
+        # The value of a cell is the value at the cell's middle. Between two cells, sums grow like powers of the value.
         logs = np.log(until - later[part][waits][order])
         at = np.log(np.maximum(values[part][waits][order], _LEVELS[0] ** 2))
         left = -np.inf if sooner else None
