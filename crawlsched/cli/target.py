@@ -201,7 +201,7 @@ def find_page(store: "Store", url: str) -> int | None:
     """Return the page with this URL, or with another spelling of the URL; None if there is no such page."""
     page = store.reader.find(url)
     if page is None:
-        # Imported here, since loading Scrapy takes a second, and most URLs are found as they are spelt.
+        # Imported here, since loading Scrapy takes a second. Only a URL that is not stored in this spelling needs it.
         from scrapy import Request
         from scrapy.utils.request import fingerprint
 

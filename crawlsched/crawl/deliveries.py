@@ -94,7 +94,8 @@ class DeliveryBook:
         marks = self._marks.item(page)
         owed: int = marks & OWED
         if marks & UNTRACKED and self._collection.planner.pages.crawled_at.item(page) < self._began_at:
-            owed |= UNTRACKED  # in each run, Scrapy's filter passes the callback's requests once more
+            # The callback has to yield these requests in each run anew: Scrapy's filter lets each through once a run.
+            owed |= UNTRACKED
         return owed
 
     def wants_content(self, page: int) -> bool:

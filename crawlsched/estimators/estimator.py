@@ -29,7 +29,7 @@ class Intervals:
         self._used = 0
 
     def append(self, rows: IndexArray, values: FloatArray) -> None:
-        """Append one value to each of some distinct rows."""
+        """Append one value to each of these rows; no row may be given twice."""
         for row in rows[self.length[rows] == self._room[rows]]:
             self._move(int(row))
         self._pool[self._start[rows] + self.length[rows]] = values

@@ -24,7 +24,7 @@ __all__ = [
 # not become pages, and are made again in each run. CUT: a body of the page was cut short.
 NEWS, RECRAWL, UNTRACKED, CUT = (1 << bit for bit in range(4))
 # These marks are about the present run. START: `start()` requested the page. BY_START: the page's template is that of a
-# request from `start()`. AWAITED: a request made the URL a page, and has not ended yet. TRIED: the page was tried.
+# request from `start()`. AWAITED: the URL became a page by a request that has not ended yet. TRIED: the page was tried.
 START, BY_START, AWAITED, TRIED = (1 << bit for bit in range(12, 16))
 #: A request, a file or a sitemap has stated the page's importance in this run.
 STATED = CUT << 1

@@ -127,9 +127,10 @@ _BIRTH, _END, _SIGNAL = range(3)
 
 
 def _events(history: History, window: Window, begins: FloatArray, arm: Arm) -> Generator[float, float, None]:
-    """Pass births, ends and announcements to an arm in the order of time, up to each time sent to this generator.
+    """Pass births, ends and announcements to an arm in the order of time.
 
-    The generator yields the time of the next event; inf if there is none.
+    The caller sends a time to this generator. It passes the events up to this time that were not passed before, and
+    yields the time of the next event; inf if there is none.
     """
     ends = history.end
     there = np.flatnonzero((ends > window.start) & (history.birth < window.end))

@@ -51,7 +51,7 @@ def keys_of(connection: Connection, name: str) -> list[Key]:
 
 
 def kept(connection: Connection, key: Key) -> tuple[int, int]:
-    """Return the largest number that was deleted for its age, and the largest number ever used; 0 if there is none."""
+    """Return the number of the last change that was deleted for its age, and of the last change of all; 0 if none."""
     table, changes = models.collections, models.changes
     wanted = select(table.c.changes_pruned, table.c.changes_given).where(*own(table, key))
     pruned, given = connection.execute(wanted).one()
@@ -60,7 +60,7 @@ def kept(connection: Connection, key: Key) -> tuple[int, int]:
 
 
 def next_number(connection: Connection, key: Key) -> int:
-    """Return the first unused number."""
+    """Return the number of the next change: the first number that was never used."""
     return kept(connection, key)[1] + 1
 
 

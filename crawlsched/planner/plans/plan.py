@@ -219,9 +219,10 @@ class Plan:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], host_number: Callable[[str], int] | None = None) -> Self:
-        """Return the plan that `to_dict` wrote; without `host_number`, named hosts get row 0 in place of their groups.
+        """Return the plan that `to_dict` wrote.
 
-        ValueError: an entry is missing.
+        Without `host_number`, hosts that were written by name lose their groups, and row 0 of the priors is used for
+        them. ValueError: an entry is missing.
         """
         missing = [field.name for field in fields(cls) if field.name not in data]
         if missing:

@@ -75,8 +75,8 @@ def estimates(planner: Planner, rows: IndexArray, now: float) -> dict[str, Float
 
 
 _FOR_EVER = timedelta(days=300 * 365.25).total_seconds()
-# Pages are picked at these shares of the threshold, all equally likely, because the other waiting pages differ from
-# slot to slot.
+# A page is picked when its crawl value is somewhat below or above the threshold, since the other waiting pages differ
+# from slot to slot. These multiples of the threshold are taken as equally likely.
 _SHARES = np.linspace(0.65, 1.2, 12)
 # A wait counts as good as the likeliest wait if the probabilities of both differ by less than this.
 _AS_LIKELY = 0.01

@@ -128,7 +128,9 @@ def history_of(
 
 
 def poisson_events(rng: np.random.Generator, rates: FloatArray, horizon: float) -> tuple[IndexArray, FloatArray]:
-    """Return row and time of the events of independent Poisson processes from 0 to the horizon, by row and time.
+    """Draw the events of independent Poisson processes from 0 to the horizon.
+
+    Return the rows and the times of the events, sorted by row and then by time.
 
     >>> rows, times = poisson_events(np.random.default_rng(1), np.array([0.0, 2.0]), 1000.0)
     >>> np.bincount(rows), bool((np.diff(times) >= 0).all())
