@@ -62,9 +62,7 @@ def _check_momentum_steps(eta: float, beta: float, omega: float) -> tuple[float,
     if omega > 2:
         raise ValueError(f"omega must be above 0 and at most 2, got {omega!r}: the first steps would overshoot.")
     if beta > 1:
-        raise ValueError(
-            f"beta must be above 0 and at most 1, got {beta!r}: the estimate would stop before it reaches the change rate."
-        )
+        raise ValueError(f"beta must be above 0 and at most 1, got {beta!r}: the estimate would stop too early.")
     if not beta <= eta <= beta + 1:
         raise ValueError(
             f"eta must lie between beta and beta + 1 ({beta:g} and {beta + 1:g}), got {eta!r}: "
