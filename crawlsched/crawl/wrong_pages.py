@@ -104,7 +104,7 @@ class WrongPages:
     def passed(self, host: int, url: str, content: Content) -> bool:
         """Note that a page shows its own content again at once; return whether `content` is known as wrong now.
 
-        Variants of a URL are one page, so a wall in front of two variants counts as seen on one page.
+        Pages of one URL count as one: a wall in front of two of them was seen on one page.
         """
         passing = self._hosts[host].passing
         pages = passing.pop(content.likeness, set()) | {url}

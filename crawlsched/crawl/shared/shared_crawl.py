@@ -270,7 +270,7 @@ class SharedCrawl:
 
     def set_bandwidth(self, bandwidth: float) -> None:
         """Set the rate of all processes together, which they follow within some seconds."""
-        self._aside.run(f"setting the bandwidth to {bandwidth:g}", lambda: self.shared.set_rate(bandwidth))
+        self._aside.run("setting the bandwidth", lambda: self.shared.set_rate(bandwidth))
 
     def hand_over(self, asked: PageRequest, now: float) -> AdmissionResult:
         """Hand the spider's request for a page of a shard that is not here to the shard's owner."""
