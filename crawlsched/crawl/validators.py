@@ -38,10 +38,10 @@ class Tally:
     ('honest', 0.0)
     """
 
-    moved: int = 0  # the page had changed, and the validator had, too (`stale`: it had not)
-    stale: int = 0
-    restless: int = 0  # the page had not changed, but the validator had (`quiet`: it had not, either)
-    quiet: int = 0
+    moved: int = 0  # page changed, validator changed
+    stale: int = 0  # page changed, validator unchanged
+    restless: int = 0  # page unchanged, validator changed
+    quiet: int = 0  # page unchanged, validator unchanged
 
     def count(self, *, changed: bool, moved: bool) -> None:
         """Count one trial."""
