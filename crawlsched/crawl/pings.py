@@ -53,7 +53,7 @@ def announce(refresher: Refresher, pages: NDArray[np.intp], sender: str, now: fl
 
 
 def signal(refresher: Refresher, urls: Sequence[str], sender: str, now: float) -> int:
-    """Announce that pages of any process may have changed; return how many announcements for this process count."""
+    """Announce that pages of any process may have changed; return how many announcements count in this process."""
     if refresher.sharing is not None:
         return refresher.sharing.signal(urls, sender, now)
     pages, _ = known_pages(refresher, urls)
