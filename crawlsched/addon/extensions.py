@@ -248,5 +248,8 @@ class Refresh:
         refresher, stats = self._refresher, self._crawler.stats.get_stats()
         if refresher.is_open:
             n_pages, n_copies = refresher.known_pages()
-            said = minute(stats, n_pages, n_copies, refresher.collection.withheld.n_noted)
-            logger.log(logging.INFO if n_pages else logging.WARNING, "%s", said)
+            # Where processes share a collection, no process knows all pages.
+            planner, is_alone = refresher.planner, refresher.sharing is None
+            n_missing = planner.overdue_demand() - planner.bandwidth if is_alone else 0.0
+            said = minute(stats, n_pages, n_copies, refresher.collection.withheld.n_noted, n_missing)
+            logger.log(logging.WARNING if not n_pages or n_missing > 0.0 else logging.INFO, "%s", said)

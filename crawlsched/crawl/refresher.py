@@ -216,21 +216,9 @@ class Refresher:
         )
         self.came(self.collection.shards.only)
 
-    def _compare_demand(self) -> None:
-        """Warn if the rules ask for more crawls than the bandwidth has, once all pages have their rules."""
-        demand = self.planner.overdue_demand()
-        if demand > self.planner.bandwidth and self.sharing is None:
-            logger.warning(
-                "CRAWLSCHED_PAGES asks for %.3g crawls a second of these %d pages, more than the %.3g of "
-                "CRAWLSCHED_BANDWIDTH: pages will be overdue, and the oldest go first.",
-                demand,
-                len(self.collection.index),
-                self.planner.bandwidth,
-            )
-
     def came(self, shard: Shard) -> None:
         """A shard, or a whole collection without shards, is in memory from now on."""
-        self.admission.weigh_all(shard, self.clock, self.long_work.add, self._compare_demand)
+        self.admission.weigh_all(shard, self.clock, self.long_work.add)
         for url in self.settings.source_urls:
             if self.collection.shards.of_name(host_of(url)) is shard:
                 self.admission.add_source("sitemap", url, self.clock())
