@@ -100,7 +100,6 @@ class Refresh:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._started = AsyncExitStack()  # how to stop each part that was started
-        self._webhook: Webhook | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -135,7 +134,7 @@ class Refresh:
         refresher.guard.give_up = lambda reason, sentence: end_loudly(self._crawler, reason, sentence)
         work = self._every(_WORK_INTERVAL, "long work", lambda: refresher.long_work.go_on() or work.stop())
         refresher.long_work.begin = lambda: work.running or work.start(_WORK_INTERVAL, now=False)
-        self._every(FLUSH_INTERVAL, "the timer of the flush", self._flush)
+        self._every(FLUSH_INTERVAL, "the timer of the flush", lambda: refresher.flush(refresher.clock()))
         self._every(LOOK_INTERVAL, "ending old visits", lambda: refresher.sweep(refresher.clock()))
         self._every(LOOK_INTERVAL, "the heartbeat", self._heartbeat)
         self._every(LOOK_INTERVAL, "clearing timers", clear_cancelled_timers)
@@ -179,9 +178,10 @@ class Refresh:
             stop = serve_page(refresher.settings, refresher.collection.store.name)
             refresher.collection.before_release.append(stop)
         if refresher.settings.webhook is not None:
-            self._webhook = Webhook(refresher.collection.store, *refresher.settings.webhook, refresher.clock)
-            self._webhook.start()
-            refresher.collection.before_release.append(self._webhook.stop)
+            store, clock, count = refresher.collection.store, refresher.clock, refresher.count
+            webhook = Webhook(store, *refresher.settings.webhook, clock, count)
+            webhook.start()
+            refresher.collection.before_release.append(webhook.stop)
         if refresher.settings.receiver is None:
             return
         if not is_asyncio_available():
@@ -198,7 +198,6 @@ class Refresh:
 
     async def spider_closed(self, spider: Spider, reason: str) -> None:
         """Stop what was started."""
-        self._count_posts()
         await self._started.aclose()
 
     # -- Scrapy's signals
@@ -223,15 +222,6 @@ class Refresh:
         self._refresher.book.failed(token_of(response), self._refresher.clock())
 
     # -- timers
-
-    def _flush(self) -> None:
-        self._count_posts()
-        self._refresher.flush(self._refresher.clock())
-
-    def _count_posts(self) -> None:
-        if self._webhook is not None:
-            for name, n in self._webhook.take_counts().items():
-                self._refresher.count(f"crawlsched/webhook/{name}", n)
 
     def _heartbeat(self) -> None:
         if not self._refresher.heartbeat(self._refresher.clock()):

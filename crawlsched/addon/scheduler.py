@@ -66,9 +66,7 @@ class Scheduler(BaseScheduler):
     """Give the engine one request at each slot."""
 
     def __init__(self, crawler: Crawler, refresher: Refresher, fallback: BaseScheduler) -> None:
-        assert crawler.stats is not None
         self._crawler = crawler
-        self._stats = crawler.stats
         self._refresher = refresher
         self._visits = refresher.visits
         self._fallback = fallback
@@ -210,7 +208,7 @@ class Scheduler(BaseScheduler):
     def _add_untracked(self, request: Request, delivery: Delivery | None) -> bool:
         if delivery is not None:
             delivery.has_untracked = True
-        self._stats.inc_value("crawlsched/untracked")
+        self._refresher.count("crawlsched/untracked")
         if request.meta.get("is_start_request"):
             self._refresher.starts.asked()
         self._look_whether_quiet_at = 0.0
@@ -317,7 +315,6 @@ class Scheduler(BaseScheduler):
             return
         self._look_whether_quiet(now)
         engine = self._crawler.engine
-        assert engine is not None
         is_held_up = self._refresher.rate.is_behind or self._refresher.must_wait(now)
         if self._handed_over or engine.paused or engine.needs_backout() or is_held_up:
             # The slot is not lost: the slot clock makes up for it if the engine is free again within the longest debt
@@ -333,7 +330,7 @@ class Scheduler(BaseScheduler):
             else:
                 waits = self._hosts.turned_away or self._refresher.planner.frontier.waits_for_host()
                 self._refresher.rate.count_slots("no_free_host" if waits else "idle", slots.skip(now))
-        self._stats.set_value("crawlsched/slots/missed", slots.missed)
+        self._crawler.stats.set_value("crawlsched/slots/missed", slots.missed)
         self._arm(slots.next_time(now) - self._refresher.clock())
 
     def _look_whether_quiet(self, now: float) -> None:

@@ -163,7 +163,6 @@ class Refresher:
         """Return the refresher of a crawler, which is made at the first call."""
         if (known := cls._of.get(crawler)) is not None:
             return known
-        assert crawler.stats is not None
         # The wall clock is read once, then only the monotonic clock, so setting the machine's clock moves no slot.
         offset = time.time() - time.monotonic()
         # Tests of other components make middlewares without a crawl and without a spider.
@@ -204,16 +203,9 @@ class Refresher:
         self.is_open = True
         now = self.clock()
         self.rate.take_over(self.collection.lease.notes, now)
-        logger.info(
-            "%s",
-            beginning(
-                self.collection.store.name,
-                self.collection.store.database.name,
-                *self.known_pages(),
-                self.planner.bandwidth,
-                self.settings.one_pass,
-            ),
-        )
+        where = self.collection.store.name, self.collection.store.database.name
+        said = beginning(*where, *self.known_pages(), self.planner.bandwidth, self.settings.one_pass)
+        logger.info("%s", said)
         self.came(self.collection.shards.only)
 
     def came(self, shard: Shard) -> None:
