@@ -29,6 +29,7 @@ from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 from scrapy.utils.reactor import is_asyncio_reactor_installed
+from twisted.internet.defer import Deferred
 from twisted.internet.task import LoopingCall
 from twisted.internet.threads import deferToThread
 
@@ -245,11 +246,11 @@ def robots_facts(parser: Any, user_agent: str) -> tuple[list[str], float | None]
 
 
 @_nicety("each robots.txt is read once")
-def put_robots(crawler: Crawler, netloc: str, parser: Any) -> None:
-    """Replace the robots.txt by which Scrapy checks requests to a host."""
+def forget_robots(crawler: Crawler, netloc: str) -> None:
+    """Let Scrapy read the robots.txt of a host again before the next request to the host."""
     middleware: Any = crawler.get_downloader_middleware(RobotsTxtMiddleware)
-    if middleware is not None:
-        middleware._parsers[netloc] = parser
+    if middleware is not None and not isinstance(middleware._parsers.get(netloc), Deferred):  # it is not being read now
+        middleware._parsers.pop(netloc, None)
 
 
 def running_command() -> str | None:

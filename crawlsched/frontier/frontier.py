@@ -85,15 +85,6 @@ class Frontier(Filing):
                 return True
         return bool(self._resting) and self._may_go(np.arange(self._pages.n), self._now, resting=True).size > 0
 
-    def next_event(self, now: float) -> float:
-        """Return the earliest time at which `pick` may return a page; inf: never. Amortised O(log n)."""
-        if self.bound(now) > -np.inf:
-            return now
-        self._look(now)
-        returning = self._resting.first()
-        return_at = np.inf if returning is None else self._resting.at[returning]
-        return max(now, min(self._idle_until, self._due.next_time(), return_at))
-
     def out_of_turn(self, n: int) -> list[int]:
         """Return up to about `n` pages that go before all pages picked by value, in their order. O(n log n)."""
         return [*self._forced.likely(n), *self._overdue.likely(n, self._now)]
@@ -118,21 +109,6 @@ class Frontier(Filing):
     def advance(self, now: float) -> None:
         """Bring the frontier up to `now`, as `pick` does; amortised O(log n) for each page that falls due."""
         self._look(now)
-
-    def bound(self, now: float) -> float:
-        """Return an upper bound, exact to a twentieth, of the values of the pages that may go now; O(candidates).
-
-        It is inf if a page may go regardless of its value, and -inf if no page may go. It does not consider whether
-        hosts are free.
-        """
-        self._follow(now)
-        if self._forced.first() is not None or self._overdue.first(now) is not None:
-            return np.inf
-        new = self.new.first()
-        if self._is_for_new(new, now):
-            return np.inf
-        self._fill(now)
-        return max(self._queue.highest(now), -np.inf if new is None else 0.0)
 
     def pick(self, now: float, host_free_at: HostFreeAt) -> Pick | None:
         """Take out and return the page to crawl now; None if no page may go. Amortised O(log n), plus a few values.

@@ -87,14 +87,11 @@ def _bandwidth(refresher: Refresher, shard: Shard, arguments: dict[str, Any], an
     answer({"bandwidth": refresher.planner.bandwidth, "before": before})
 
 
-def _pause(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answer: _Answer) -> None:
-    refresher.rate.pause(refresher.clock())
+def _pause(
+    refresher: Refresher, shard: Shard, arguments: dict[str, Any], answer: _Answer, *, paused: bool = True
+) -> None:
+    refresher.rate.pause(refresher.clock(), paused=paused)
     answer({"paused_since": refresher.rate.paused_since})
-
-
-def _resume(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answer: _Answer) -> None:
-    refresher.rate.resume(refresher.clock())
-    answer({"paused_since": None})
 
 
 def _recrawl(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answer: _Answer) -> None:
@@ -251,7 +248,7 @@ _ACTIONS: dict[str, Callable[[Refresher, Shard, dict[str, Any], _Answer], None]]
     "pause": _pause,
     "poll": _poll,
     "recrawl": _recrawl,
-    "resume": _resume,
+    "resume": partial(_pause, paused=False),
     "signal": _signal,
     "take_back": _take_back,
 }

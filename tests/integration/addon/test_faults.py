@@ -17,7 +17,7 @@ CALLS = [
         "store.write_behind.WriteBehind": "submit oldest_unsaved_at",
         "planner.planner.Planner": "pick columns peek crawled failed",
         "frontier.filing.Filing": "release_host",
-        "frontier.frontier.Frontier": "waits_for_host next_event pick peek",
+        "frontier.frontier.Frontier": "pick peek",
         "slot_clock.SlotClock": "take",
         "jobs.commands": "pending",
         "crawl.unsaved.Unsaved": "hand_over observation page",
