@@ -90,14 +90,16 @@ class Dispatcher:
     def _facts_to_send(self, page: int, now: float, reason: str) -> PageFacts | None:
         """Return the facts for a page's request; None if they cannot be read now, or if no request can be made."""
         try:
-            if self.collection.is_readable or page in self.collection.facts:
+            # This thread reads from the store only if the store answered the last time.
+            answers = self.collection.unread is None and self.collection.write_behind.failure is None
+            if answers or page in self.collection.facts:
                 facts = self.collection.facts_of(page)
                 return facts if self._has_credentials(facts, now) else None
         except Exception as error:
             if isinstance(error, DamagedRow) or not isinstance(error, StoreError):
                 self.ends.failed(f"The page number {page} cannot be visited", error, now, page=page)
                 return None
-        self.collection.wait_to_read(page)
+        self.collection.unread = page
         self._planner.release(page, now)
         if reason == "start":
             self.starts.line.append(page)
