@@ -164,7 +164,7 @@ def page_blocks(markup: str, ignore_keys: Collection[str] = (), url: str = "") -
     Notes
     -----
     A block is the text directly below an element. Inline elements without a class or an id belong to the block around
-    them. Within ``<pre>``, inline elements with a class also belong to it, since they colour the words of a program.
+    them. Within ``<pre>``, this holds for inline elements with a class, too: they colour the words of a program.
     Numbers in classes and ids do not count, and neither do parts that programs make up. The time is linear in the
     length of the page. To achieve this, no search looks back over more than 64 elements. All elements deeper than 64
     have the path of the 64th. The page's first 4,096 tags are read one by one, with a further tag for each 25

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from crawlsched.change_detection.blocks import PageBlocks
-from crawlsched.change_detection.limits import FEW, LEAST_SHARED, LONGEST_NAME, MOST_SHOWN
+from crawlsched.change_detection.limits import FEW, LEAST_SHARED, LONGEST_NAME, OF_A_PAGE
 from crawlsched.change_detection.shared_texts import SharedTexts
 from crawlsched.change_detection.template_noise import Evidence, TemplateNoise
 from crawlsched.change_detection.trace import Difference, Trace, differences
@@ -108,7 +108,7 @@ class Detector(NamedTuple):
         """Write the delivered differences into the page's trace, for `why`."""
         seen.trace.changes = [
             [seen.trace.names.get(one.place, one.kind), _shown(one.was, one.old), _shown(one.says, one.new)]
-            for one in told[:MOST_SHOWN]
+            for one in told[:OF_A_PAGE]
         ]
 
     def tells_apart(self, first: PageBlocks, second: PageBlocks) -> bool:

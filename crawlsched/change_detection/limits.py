@@ -1,7 +1,7 @@
 """Limits: numbers that several parts of the detector share, each with its reason."""
 
 #: Fewer cases than these may be an accident. The cases are pages that prove or suggest noise, blocks that differ at the
-#: same time, or words that pages share.
+#: same time, words that pages share, or changes that a validator showed.
 FEW = 3
 
 #: Two contents that share less than this belong to two pages. A log-in wall shares its frame with the page behind it.
@@ -17,8 +17,8 @@ MOST_PLACES = 512
 #: would prove nothing further.
 REMEMBERED = 16
 
-#: At most this many changes of a page are stored for `why`.
-MOST_SHOWN = 8
+#: At most this many former contents of a page, and changes for `why`, are stored.
+OF_A_PAGE = 8
 
 #: The most blocks of a page, members of an archive, or elements side by side that are judged: this takes 15 ms.
 MOST_BLOCKS = 4_096

@@ -123,7 +123,7 @@ class Recipe:
         return Fingerprint.of(recipe_id, counts)
 
     def content(self, body: Body) -> tuple[str, bytes | str, PageBlocks | None]:
-        """Return the id of the recipe that read the body, the content that counts, and its blocks if blocks count."""
+        """Read a body. Return the id of the recipe, the content that counts, and its blocks (None: no blocks count)."""
         if callable(self.method):
             return *self._of_function(self.method, body), None
         if self.method == "raw_bytes":

@@ -66,14 +66,8 @@ _SAMPLE = etree.fromstring("<html><body><p/></body></html>")
 # As in Scrapy's selectors.
 _NAMESPACES = {"re": "http://exslt.org/regular-expressions", "set": "http://exslt.org/sets"}
 _LITERAL = re.compile(r""""[^"]*"|'[^']*'""")
-_CALLED = re.compile(r"([A-Za-z_][\w.:-]*)\s*\(")
-_FUNCTIONS = frozenset((
-    "boolean", "ceiling", "concat", "contains", "count", "false", "floor", "id", "lang", "last", "local-name", "name",
-    "namespace-uri", "normalize-space", "not", "number", "position", "round", "starts-with", "string", "string-length",
-    "substring", "substring-after", "substring-before", "sum", "translate", "true", "has-class", "re:match",
-    "re:replace", "re:test", "set:difference", "set:distinct", "set:has-same-node", "set:intersection", "set:leading",
-    "set:trailing", "comment", "node", "processing-instruction", "text", "and", "div", "mod", "or",
-))  # fmt: skip
+# The name of a function; "and (" is an operator.
+_CALLED = re.compile(r"(?!(?:and|or|div|mod)\b)\b([A-Za-z_][\w.:-]*)\s*\(")
 
 
 class PageParts:
@@ -104,14 +98,14 @@ class PageParts:
         root = _tree(markup)
         if root is None or (self.looks_around and _CROWDS(root)):
             return markup
-        for select in self._drop:
-            for part in _results(select, root):
+        try:
+            for part in _results(self._drop, root):
                 if isinstance(part, etree._Element):
                     part.clear(keep_tail=True)
                     part.tag = "span"
-        if self._keep:
-            return "\n".join(_outermost(root, [part for select in self._keep for part in _results(select, root)]))
-        return _markup_of(root)
+            return "\n".join(_outermost(root, _results(self._keep, root))) if self._keep else _markup_of(root)
+        except etree.XPathError:  # on some pages an XPath takes more steps than libxml2 allows
+            return markup
 
 
 def compiled_selector(argument: str, number: int, text: str) -> Any:
@@ -129,7 +123,7 @@ def compiled_selector(argument: str, number: int, text: str) -> Any:
         select = etree.XPath(xpath, namespaces=_NAMESPACES)
         select(_SAMPLE)  # this finds unknown names, unless they are within [...]
         for called in _CALLED.findall(_LITERAL.sub("''", xpath)):
-            if called.rpartition("::")[2] not in _FUNCTIONS:
+            if not _is_known(called):
                 raise ValueError(f"unknown function {called}()")
     except (cssselect.SelectorError, etree.XPathError, ValueError, RecursionError) as error:
         kind = "XPath" if is_xpath else "CSS selector"
@@ -138,6 +132,14 @@ def compiled_selector(argument: str, number: int, text: str) -> Any:
             "write one such as 'main .price', or an XPath such as '//main'."
         ) from None
     return select
+
+
+def _is_known(function: str) -> bool:
+    try:
+        etree.XPath(f"{function}()", namespaces=_NAMESPACES)(_SAMPLE)
+    except Exception as error:  # a known function may complain that it got no arguments
+        return str(error) not in ("Unregistered function", "Undefined namespace prefix")
+    return True
 
 
 def _tree(markup: str) -> Any:
@@ -153,12 +155,9 @@ def _tree(markup: str) -> Any:
     return None if is_cut else root
 
 
-def _results(select: Callable[[Any], Any], root: Any) -> list[Any]:
-    try:
-        results = select(root)
-    except etree.XPathError:  # on some pages an XPath takes more steps than libxml2 allows
-        return []
-    return results if isinstance(results, list) else [str(results)]
+def _results(selectors: Sequence[Callable[[Any], Any]], root: Any) -> list[Any]:
+    found = [select(root) for select in selectors]
+    return [part for results in found for part in (results if isinstance(results, list) else [str(results)])]
 
 
 def _outermost(root: Any, parts: list[Any]) -> list[str]:

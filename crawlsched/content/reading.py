@@ -76,8 +76,9 @@ def read_content(
 
 
 def compare(content: Content, given: bytes, first: Content | None) -> Content:
-    """Compare content to the trace that its reader got, and to the `first` of two fetches; return the content.
+    """Compare content to earlier contents, and return the content.
 
+    `given` is the packed trace of the content that the reader got last, and `first` is the first of two fetches.
     The differences are cached, so that the verdict, which needs them later, takes no time.
 
     >>> one, two = (read_content(Body(text, "text/html", None, "http://a/"), Recipe()) for text in (b"Tea", b"Milk"))

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from crawlsched.change_detection.detector import Finding
 from crawlsched.change_detection.fingerprint import sketch_similarity
+from crawlsched.change_detection.limits import OF_A_PAGE
 from crawlsched.change_detection.trace import Trace
 from crawlsched.content.reading import Content
 from crawlsched.pages.marks import SHOWN
@@ -34,7 +35,6 @@ Size = tuple[float | None, float | None]
 Validators = tuple[str | None, str | None]
 
 _DIGEST = 8  # the length of a digest in the history, in bytes
-_MOST_HISTORY = 8
 # If a recipe has no blocks, any other content is a change.
 _ANY_OTHER = Finding(True, True, "page", changed_share=None)
 _OUTCOMES = {
@@ -243,7 +243,7 @@ def _withheld(
 def _kept(facts: PageFacts, content: Content, history: list[bytes]) -> PageFacts:
     """Return facts with the digests, sketch and trace of new content."""
     digest = _digest(content)
-    digests = [*(known for known in history if known != digest), digest][-_MOST_HISTORY:]
+    digests = [*(known for known in history if known != digest), digest][-OF_A_PAGE:]
     return facts._replace(
         recipe=content.fingerprint.recipe,
         fingerprint=content.fingerprint.digest,

@@ -52,8 +52,8 @@ _READ_AHEAD = 0.7
 # If a page was not read ahead, this number of pages that are likely to follow is read with it. Reading ahead always
 # reads this number of pages more than are likely to be picked.
 _READ_TOGETHER = 32
-# The last writes of a crawl may take this time (seconds). The work of the other thread may take a third of it. The
-# database has to answer each statement within a third of it.
+# The last writes of a crawl may take this time (seconds). A third of this time is the limit for the work of the other
+# thread, and for the database's answer to each statement.
 _LAST_WRITES = 15.0
 _READING = "reading what the next visits need"
 

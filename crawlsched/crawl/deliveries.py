@@ -78,7 +78,10 @@ class DeliveryBook:
             self._one_pass.released(page, now)
 
     def moved(self, old: int, new: int, now: float) -> None:
-        """Move the deliveries due for an old address to its new page, which start() gets at most once in a run."""
+        """Move the deliveries that are due for an old address to its new page.
+
+        A page is delivered for start() at most once a run.
+        """
         marks = self._marks.item(old)
         owed = marks & OWED
         if new in self._started:

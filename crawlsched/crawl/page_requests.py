@@ -181,4 +181,4 @@ class Share(Protocol):
         """The spider asks for a page of a shard that is not here."""
 
     def signal(self, urls: Sequence[str], source: str, now: float) -> int:
-        """Announce that pages may have changed; return how many announcements for this process count."""
+        """Announce that pages may have changed; return how many announcements count in this process."""

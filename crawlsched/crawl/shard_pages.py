@@ -56,7 +56,7 @@ class ShardPages:
         self._collection = collection
         self._hosts, self._index = collection.hosts, collection.index
         self._planner, self._shards = collection.planner, collection.shards
-        # Rows of pages that belong to another process now, and the times since which they do.
+        # Rows of pages that belong to another process now, and the times at which they were given up.
         self._left_rows, self._left_at = np.empty(0, np.intp), np.empty(0)
 
     def open(self, now: float) -> None:
@@ -76,7 +76,10 @@ class ShardPages:
         give_memory_back()
 
     def read(self, shard: Shard, *, at_once: int | None = None) -> StoredShard:
-        """Begin to read a stored shard; with `at_once`, the size of a block, read all of it. Any thread may do so."""
+        """Begin to read a stored shard; any thread may do so.
+
+        If `at_once` is given, the whole shard is read now, in blocks of that number of rows.
+        """
         store, reader = shard.store, shard.store.reader
         if not self._collection.settings.keep_credentials:
             store.forgetting.rewrite_templates(without_credentials)
@@ -245,7 +248,7 @@ class ShardPages:
 
 
 def _here(found: NDArray[Any], sources: Mapping[int, int]) -> NDArray[np.int32]:
-    """Return the numbers in memory of sources, given by their numbers in a store; -1: there is no such source."""
+    """Translate the numbers of sources in a store to their numbers in memory; -1: there is no such source."""
     named, place = np.unique(found, return_inverse=True)
     here: NDArray[np.int32] = np.array([sources.get(source, -1) for source in named.tolist()], np.int32)[place]
     return here

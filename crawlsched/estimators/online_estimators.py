@@ -75,7 +75,7 @@ def _check_momentum_steps(eta: float, beta: float, omega: float) -> tuple[float,
     elif beta <= 0.5 or (eta <= beta + 0.5 and eta != 2 * beta):
         _warn(
             f"eta = {eta:g}, beta = {beta:g} lie outside Theorem 3 (1/2 < beta <= 1 and beta + 1/2 < eta <= 2 beta): "
-            "the paper conjectures that they converge, for beta < eta."
+            "the paper only conjectures that the estimates converge if beta < eta."
         )
     return eta, beta, omega
 

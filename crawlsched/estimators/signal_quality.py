@@ -166,8 +166,8 @@ class SignalQuality:
         """Count precision and recall interval by interval, as if an interval had at most one change and announcement.
 
         Precision is (intervals with announcement and change) / (intervals with announcement). Recall is (intervals with
-        announcement and change) / (intervals with change). Precision and recall are 0 if no interval has both.
-        ``interval`` is (0, 36).
+        announcement and change) / (intervals with change). Both shares are 0 if no interval has a change
+        and an announcement. ``interval`` is (0, 36).
 
         Notes
         -----

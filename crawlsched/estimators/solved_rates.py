@@ -31,11 +31,11 @@ class MaximumLikelihood(Estimator):
     solution would be infinite, so half of the mean interval is added as time without a change. For regular visits this
     gives log(2n + 1) per interval, as `BiasReduced` does.
 
-    The estimate is biased high by a term of order 1/n, since changed visits in a row point to ever higher rates. With
-    visits one change apart at regular intervals, the bias is 11 % after 10 visits and 3 % after 30. At random intervals
-    it is 22 % and 5 %. The estimate is consistent whatever the intervals, and efficient: no unbiased estimator is more
-    precise for long histories. It has to store every interval that ended in a change, so its state grows with the
-    history (8 to 32 bytes per change). After each visit the equation has to be solved anew.
+    The estimate is biased high by a term of order 1/n, since changed visits in a row point to ever higher rates. If a
+    page changes once per interval on average, the bias is 11 % after 10 regular visits and 3 % after 30. With random
+    intervals it is 22 % and 5 %. The estimate is consistent whatever the intervals, and efficient: no unbiased
+    estimator is more precise for long histories. It has to store every interval that ended in a change, so its state
+    grows with the history (8 to 32 bytes per change). After each visit the equation has to be solved anew.
 
     References
     ----------
@@ -112,11 +112,11 @@ class MomentMatching(Estimator):
     found a change, the solution is 0. If every visit found a change, the solution would be infinite, so half an
     unchanged visit is added. For regular visits this gives log(2n + 1) per interval, as `BiasReduced` does.
 
-    The estimate is biased high by a term of order 1/n. For regular visits it is the same as `MaximumLikelihood`. For
-    random visits one change apart the bias is 18 % with 10 visits and 5 % with 30. The estimate is consistent. Where
-    intervals differ it is less precise than `MaximumLikelihood`, since a change after a long interval counts as much as
-    one after a short one. It has to store every interval, so its state grows with the history (8 to 32 bytes per
-    visit). After each visit the equation has to be solved anew.
+    The estimate is biased high by a term of order 1/n. For regular visits it is the same as `MaximumLikelihood`. If a
+    page changes once per interval on average, and intervals are random, the bias is 18 % after 10 visits and 5 % after
+    30. The estimate is consistent. Where intervals differ it is less precise than `MaximumLikelihood`, since a change
+    after a long interval counts as much as one after a short one. It has to store every interval, so its state grows
+    with the history (8 to 32 bytes per visit). After each visit the equation has to be solved anew.
 
     References
     ----------

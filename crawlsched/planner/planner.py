@@ -240,10 +240,10 @@ class Planner(Knowledge):
     ) -> None:
         """Take in pages from a store, block by block; O(log n) a page.
 
-        `columns` has ``page`` and the columns of `Pages`. ``log_likelihood`` has compact rows, and
-        ``has_log_likelihood`` says which of the rows count. In the same way ``has_estimator_state`` says which rows of
-        ``estimator_state``, the rows of the estimator, count. If a page's last crawl is later than `now`, it is set to
-        `now`, and the page is counted in `clipped`.
+        `columns` has ``page`` and the columns of `Pages`. ``log_likelihood`` has compact rows. A row counts if
+        ``has_log_likelihood`` is true for it. ``estimator_state`` has the rows of the estimator. A row of these counts
+        if ``has_estimator_state`` is true for it. If a page's last crawl is later than `now`, it is set to `now`, and
+        the page is counted in `clipped`.
         """
         now = self.at(now)
         pages = np.asarray(columns["page"], np.intp)

@@ -26,7 +26,8 @@ SLICE = 128
 #: matters more.
 PICKS_A_SLICE = 8
 PLAN_SLICE = PICKS_A_SLICE * SLICE
-# If picks are rare, the next slices wait for this number of seconds instead. Then slices also take a tenth of the time.
+# If picks are rare, the next slices wait for this number of seconds instead. In this case, too, placing pages takes a
+# tenth of the crawl's time.
 _SECONDS_A_SLICE = 0.02
 # A newer plan waits for this multiple of the time in which the last plan was placed. That is minutes for millions of
 # pages.

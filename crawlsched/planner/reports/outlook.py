@@ -253,7 +253,10 @@ class _Cells:
 
 
 def _cells_of(signal_rate: FloatArray, edges: FloatArray) -> tuple[IndexArray, IndexArray, FloatArray, FloatArray]:
-    """Return the cells that matter, by row and then time: row, time, number of signals, and its probability."""
+    """Return the cells that matter, by row and then time.
+
+    The arrays are: row, time, a number of signals, and the probability of this number.
+    """
     expected = signal_rate[:, np.newaxis] * ((edges[:-1] + edges[1:]) / 2)
     counts, probability = counts_at_random(expected.ravel())
     matters = np.flatnonzero(probability.ravel() > 0.0)

@@ -20,8 +20,8 @@ __all__ = ["collections", "overview"]
 
 _SPANS = {"1h": 3600.0, "24h": DAY, "7d": 7 * DAY, "90d": 90 * DAY}
 _MOST_POINTS = 360
-# Two samples that are more seconds apart than the first number have a gap between them. Counts of fewer seconds than
-# the second number are not scaled to an hour.
+# Seconds. If two samples are farther apart than the first limit, there is a gap between them. If a count covers less
+# time than the second limit, it is not scaled to an hour.
 _LONGEST_GAP, _SHORTEST = 300.0, 30.0
 
 
