@@ -254,7 +254,7 @@ class Polls:
         return self._announced(pages[is_new], source, now)
 
     def signal(self, urls: Sequence[str], sender: str, now: float) -> int:
-        """Announce that pages of any process may have changed; return how many announcements for this process count."""
+        """Announce that pages of any process may have changed; return how many announcements count in this process."""
         if self.admission.sharing is not None:
             return self.admission.sharing.signal(urls, sender, now)
         return self.announce(self.known_pages(urls)[0], sender, now)
