@@ -27,6 +27,7 @@ from crawlsched.addon.web_process import serve_page
 from crawlsched.crawl.collection import FLUSH_INTERVAL
 from crawlsched.crawl.figures import Figures
 from crawlsched.crawl.first_minute import FIRST_MINUTE, minute
+from crawlsched.crawl.guard import PATIENCE, SLOTS_OF_PATIENCE
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.shared.shared_crawl import refresher_of
 from crawlsched.feed.webhook import Webhook
@@ -100,6 +101,7 @@ class Refresh:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._started = AsyncExitStack()  # how to stop each part that was started
+        self._was_stuck = False  # whether the last heartbeat found that no slot was used
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -224,10 +226,19 @@ class Refresh:
     # -- timers
 
     def _heartbeat(self) -> None:
-        if not self._refresher.heartbeat(self._refresher.clock()):
+        refresher, engine = self._refresher, self._crawler.engine
+        now = refresher.clock()
+        if not refresher.heartbeat(now):
             end_loudly(self._crawler, "crawlsched_lease_lost")
-        if self._refresher.lost_database is not None:
-            end_loudly(self._crawler, "crawlsched_database_replaced", self._refresher.lost_database)
+        if refresher.lost_database is not None:
+            end_loudly(self._crawler, "crawlsched_database_replaced", refresher.lost_database)
+        is_busy = engine is None or engine.paused or engine.needs_backout()
+        silence = 0.0 if is_busy else refresher.silence(now)
+        is_stuck = silence > max(PATIENCE, SLOTS_OF_PATIENCE / refresher.rate.slots.rate)
+        if is_stuck and self._was_stuck:  # twice, since the whole machine may have slept
+            sentence = f"No slot has been used for {silence:.0f} s, so this crawl ends; start it again."
+            end_loudly(self._crawler, "crawlsched_stuck", sentence)
+        self._was_stuck = is_stuck
 
     def _obey_commands(self) -> None:
         refresher = self._refresher

@@ -36,7 +36,6 @@ from crawlsched.crawl.deliveries import Delivery
 from crawlsched.crawl.fingerprints import fingerprints
 from crawlsched.crawl.guard import PATIENCE
 from crawlsched.crawl.page_requests import AdmissionResult, PageRequest
-from crawlsched.crawl.pings import signal
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.request_templates import RequestTemplate, build_request, template_of
 from crawlsched.crawl.shared.shared_crawl import refresher_of
@@ -235,7 +234,7 @@ class Scheduler(BaseScheduler):
         It returns how many announcements of pages of the collection count; other URLs are ignored. The quality of the
         announcements is learned for each `source`.
         """
-        return signal(self._refresher, urls, source, self._refresher.clock())
+        return self._refresher.polls.signal(urls, source, self._refresher.clock())
 
     # -- pages from requests
 

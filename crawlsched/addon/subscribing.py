@@ -10,10 +10,9 @@ from urllib.parse import urlencode
 from scrapy import Request
 from scrapy.utils.defer import deferred_from_coro
 
-from crawlsched.crawl.sources import POLLED_KINDS
-from crawlsched.crawl.subscriptions import Subscription
 from crawlsched.receiver.pings import subscription_form
 from crawlsched.scrapy_versions import download
+from crawlsched.slot_clock import DAY
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -37,24 +36,23 @@ class HubSubscriber:
     def look(self) -> None:
         """Ask the hubs of some of the feeds that are due."""
         now, sources = self.refresher.clock(), self.refresher.collection.sources
-        polled = [source for source in sources if source.kind in POLLED_KINDS]
-        for source in [one for one in polled if Subscription.of(one.quality).is_due(now)][: self.at_once]:
-            # Whether this succeeds or fails, the hub is asked again tomorrow.
-            subscription = Subscription.of(source.quality)._replace(asked_at=now)
-            asked = sources.describe(source.source, quality=subscription.kept(source.quality))
+        due = [one for one in sources if (hub := one.quality.get("hub")) and now >= hub.get("asked_at", 0.0) + DAY]
+        for source in due[: self.at_once]:
+            # Whether this succeeds or fails, the hub is asked again tomorrow, which renews the subscription.
+            hub = {**source.quality["hub"], "asked_at": now}
+            asked = sources.describe(source.source, quality={**source.quality, "hub": hub})
             self.refresher.collection.unsaved.source(asked, now)
             self.refresher.count("crawlsched/websub/asked")
-            deferred_from_coro(self._ask(source, subscription))
+            deferred_from_coro(self._ask(asked, hub["url"], hub["topic"]))
 
-    async def _ask(self, source: Source, subscription: Subscription) -> None:
+    async def _ask(self, source: Source, hub: str, topic: str) -> None:
         """Post the form; the hub answers later, with a request for verification."""
         receiver = self.refresher.settings.receiver
         assert receiver is not None
         assert receiver.url is not None
-        assert subscription.hub is not None
-        form = subscription_form(receiver.url, source.source, subscription.topic or source.url, receiver.key)
+        form = subscription_form(receiver.url, source.source, topic, receiver.key)
         request = Request(
-            subscription.hub,
+            hub,
             method="POST",
             body=urlencode(form),
             headers={"Content-Type": "application/x-www-form-urlencoded"},
@@ -67,5 +65,5 @@ class HubSubscriber:
         except Exception as error:  # a downloader may raise anything
             answer = str(error) or type(error).__name__
         if answer and self.refresher.is_open:
-            logger.warning("The hub %s was asked for notices of %s in vain: %s", subscription.hub, source.url, answer)
+            logger.warning("The hub %s was asked for notices of %s in vain: %s", hub, source.url, answer)
             self.refresher.count("crawlsched/websub/refused")

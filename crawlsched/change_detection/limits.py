@@ -1,7 +1,7 @@
 """Limits: numbers that several parts of the detector share, each with its reason."""
 
 #: Fewer cases than these may be an accident. The cases are pages that prove or suggest noise, blocks that differ at the
-#: same time, words that pages share, or changes that a validator showed.
+#: same time, or words that pages share.
 FEW = 3
 
 #: Two contents that share less than this belong to two pages. A log-in wall shares its frame with the page behind it.

@@ -6,7 +6,6 @@ import argparse
 import math
 import time
 from collections.abc import Iterable, Sequence
-from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from crawlsched.cli.parsing import AT_ONCE
@@ -22,8 +21,7 @@ __all__ = ["EXAMPLES", "HELP", "OPTIONS", "described", "newest_report", "worth"]
 _LEGEND = (
     "precision: the share of its announcements that were true; recall: the share of changes that it announced in",
     "time; both with 95 % intervals. wrong: announcements of no change. true: how many visits after an announcement",
-    "found a change. believed: how likely the crawl takes an announcement to be true. delay: from the stated date",
-    "to the poll that read it.",
+    "found a change. believed: how likely the crawl takes an announcement to be true.",
 )
 _HEADINGS = ("precision", "recall", "wrong", "true")
 
@@ -86,7 +84,7 @@ def _of_store(store: Store, is_one_of: int) -> dict[str, list[dict[str, Any]]]:
 def _described(source: Source, visits: dict[str, Any], weights: Sequence[float]) -> dict[str, Any]:
     from crawlsched.crawl.source_quality import named, quality_of
 
-    number, delays = source.source, source.quality.get("late", [])
+    number = source.source
     return {
         "source": number,
         "kind": source.kind,
@@ -96,8 +94,6 @@ def _described(source: Source, visits: dict[str, Any], weights: Sequence[float])
         **quality_of(source, visits),
         "signal_weight": weights[number] if number < len(weights) else None,
         "announced": source.quality.get("announced", 0),
-        "median_delay": median(delays) if delays else None,
-        "dates": len(delays),
         "polled_at": source.polled_at,
         "next_poll_at": source.next_poll_at,
         "problems": source.problems,
@@ -162,13 +158,13 @@ def say(report: dict[str, Any]) -> str:
     if not report["sources"]:
         return "No source of announcements is known yet."
     now = report["time"]
-    rows = [[*_HEADINGS, "believed", "delay", "next poll", "source"]]
+    rows = [[*_HEADINGS, "believed", "next poll", "source"]]
     for source in report["sources"]:
         poll = "-" if source["next_poll_at"] is None else say_duration(max(source["next_poll_at"] - now, 0.0))
         notes = [f"{kind} {n}" for kind, n in source["problems"].items()]
         noted = f"  ({', '.join(notes)})" if notes else ""
-        rows.append([*_said(source), _believed(source), _late(source), poll, f"{source['name']}{noted}"])
-    lines = ["sources of announcements, best first", *say_table(rows, right="llrrrrrl")]
+        rows.append([*_said(source), _believed(source), poll, f"{source['name']}{noted}"])
+    lines = ["sources of announcements, best first", *say_table(rows, right="llrrrrl")]
     named = {
         "by site": [(site, site["host"]) for site in report["sites"]],
         "by part of a site": [
@@ -188,12 +184,6 @@ def say(report: dict[str, Any]) -> str:
 def _believed(quality: dict[str, Any]) -> str:
     weight = quality["signal_weight"]
     return "not known yet" if weight is None or not quality["heard"] else say_share(-math.expm1(-weight))
-
-
-def _late(source: dict[str, Any]) -> str:
-    """Say the median delay from a stated date to the poll that read it, and the number of dates."""
-    delay = source["median_delay"]
-    return "-" if delay is None else f"{say_duration(delay)} (of {source['dates']:,})"
 
 
 def _said(quality: dict[str, Any]) -> list[str]:

@@ -69,7 +69,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         "failing_hosts": {row.host: row.counts["failing"] for row in host_rows if row.counts.get("failing")},
         "withheld": _withheld(host_rows),
         **{name: _sums(crawls, name) for name in ("first_copies", "not_data", "failing_callbacks")},
-        "growth": [known["growth"]["says"] for known in crawls if known.get("growth")],
+        "growth": [known["growth"] for known in crawls if known.get("growth")],
         "sources": sorted(sources, key=lambda source: (*worth(source), source["pages"]), reverse=True),
     }
 

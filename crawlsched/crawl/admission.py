@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,7 +29,7 @@ from crawlsched.crawl.side_thread import STEP
 from crawlsched.crawl.sources import POLLED_KINDS
 from crawlsched.pages import NEW
 from crawlsched.pages.marks import AWAITED, BY_START, NEWS, RECRAWL, START, STATED
-from crawlsched.store import Source, host_of
+from crawlsched.store import host_of
 from crawlsched.store.rows import ROWS_AT_ONCE
 
 __all__ = ["Admission", "checked"]
@@ -67,8 +68,15 @@ class Admission:
         result, page = self._requested(asked, now)
         if result is AdmissionResult.NEW:
             self.collection.n_awaited += 1
-        if asked.is_start and page >= 0 and result is not AdmissionResult.ONCE:
-            self.starts.asked(page)
+            self.collection.mark(page, AWAITED, now)
+        elif result is AdmissionResult.KNOWN:
+            self._count("crawlsched/known")
+            self.collection.withheld.note(asked.page.host, "known", asked.page.url, now)
+        if asked.is_start and page >= 0:
+            self.owe(page, START, now)
+            self.collection.mark(page, BY_START, now)
+            if result is not AdmissionResult.ONCE:
+                self.starts.asked(page)
         return result
 
     def take_over(self, kind: str, data: Mapping[str, Any], now: float) -> None:
@@ -81,22 +89,23 @@ class Admission:
                 self.collection.planner.force([page], now)
         elif kind == SOURCE:
             self.add_source(str(data["kind"]), str(data["url"]), now, named_by=data["named_by"])
-        elif kind == FOUND:
-            self.named([from_data(data)], now)
         else:
-            raise ValueError(f"{kind!r} is handed over by another version; let all processes have the same.")
+            self.named([from_data(data)], now)
 
     def _requested(self, asked: PageRequest, now: float) -> tuple[AdmissionResult, int]:
         page = self._page_of(asked)
         if page < 0:
-            return self._found(asked, now)
+            (result,) = self.add([asked.page], now)
+            if result is AdmissionResult.NEW and not asked.is_start:
+                self.growth.found(asked.page.url)
+            return result, self._page_of(asked)
         if self._settings.ignore_parameters:
             self.collection.put_url(page, asked.page.url, now)
         pages = self.collection.planner.pages
         marks = pages.marks.item(page)
         if page == asked.found_on and not asked.again and not marks & BY_START:
             # The page links to itself. Scrapy's filter would have refused this request as a duplicate.
-            return self._known(asked, now), page
+            return AdmissionResult.KNOWN, page
         # Whether the page was named by a site or an earlier run but never visited, and this run requests it for the
         # first time.
         is_first = pages.state.item(page) == NEW and not marks & AWAITED
@@ -106,16 +115,10 @@ class Admission:
         # If a page was never visited, the first request of a run counts, since Scrapy's filter would pass that request.
         stays = (goes_itself and is_claimed) or (pages.state.item(page) == NEW and not is_first)
         self._take_over(page, asked, now, stays=stays, is_news=not (is_first or goes_itself))
-        if asked.is_start:
-            self.owe(page, START, now)
-            self.collection.mark(page, BY_START, now)
-        if is_first:
-            self.collection.mark(page, AWAITED, now)
-            return AdmissionResult.NEW, page
         if goes_itself:
             self._count("crawlsched/requests/once")
             return AdmissionResult.ONCE, page
-        return self._known(asked, now), page
+        return AdmissionResult.NEW if is_first else AdmissionResult.KNOWN, page
 
     def _is_new_to_filter(self, page: int, marks: int, asked: PageRequest) -> bool:
         """Whether Scrapy's filter would pass this request, as the first for its page that is no start request."""
@@ -135,26 +138,6 @@ class Admission:
 
     def _page_of(self, asked: PageRequest) -> int:
         return self.collection.index.page(asked.page.request_fingerprint)
-
-    def _known(self, asked: PageRequest, now: float) -> AdmissionResult:
-        self._count("crawlsched/known")
-        self.collection.withheld.note(asked.page.host, "known", asked.page.url, now)
-        return AdmissionResult.KNOWN
-
-    def _found(self, asked: PageRequest, now: float) -> tuple[AdmissionResult, int]:
-        found = asked.page
-        if (reason := self.collection.kept_out([found], now)[0]) == "forgotten":
-            self._count("crawlsched/forgotten")
-            self.collection.withheld.note(found.host, "forgotten", found.url, now)
-            return AdmissionResult.FORGOTTEN, -1
-        if reason is not None:
-            self._count("crawlsched/withheld/max_pages")
-            return AdmissionResult.TOO_MANY, -1
-        if not asked.is_start:
-            self.growth.found(found.url)
-        (page,) = self.add([found], now)
-        self.collection.mark(page, AWAITED | (START | BY_START if asked.is_start else 0), now)
-        return AdmissionResult.NEW, page
 
     def _take_over(self, page: int, asked: PageRequest, now: float, *, stays: bool, is_news: bool) -> None:
         """Give a page the template of its newest request; changed data in the template count as news of the page.
@@ -268,32 +251,42 @@ class Admission:
 
     # -- pages and sources come in
 
-    def add(self, found: Sequence[FoundPage], now: float) -> list[int]:
-        """Take pages in; return their numbers."""
-        n_hosts = len(self.collection.hosts)
-        numbers = self.collection.add_pages(found, now, [self._worth(page) for page in found])
-        self._count("crawlsched/pages/found", len(found))
+    def add(self, found: Sequence[FoundPage], now: float) -> list[AdmissionResult]:
+        """Take in unknown pages, unless they are kept out; return what became of each."""
+        results, n_hosts = [self._result_of(page, now) for page in found], len(self.collection.hosts)
+        if added := [page for page, result in zip(found, results, strict=True) if result is AdmissionResult.NEW]:
+            self.collection.add_pages(added, now, [self._worth(page) for page in added])
+            self._count("crawlsched/pages/found", len(added))
         if self.asks_robots and self._settings.find_sources and len(self.collection.hosts) > n_hosts:
-            for page in found:
+            for page in added:
                 self.add_source("robots", "/".join(page.url.split("/", 3)[:3]) + "/robots.txt", now)
-        return numbers
+        return results
+
+    def _result_of(self, page: FoundPage, now: float) -> AdmissionResult:
+        """Return whether a page is taken in; if so, count it under its rule."""
+        shard, rules = self.collection.shards.of_name(page.host), self.collection.rules
+        if shard is not None and shard.store.tombstones.cover([page.url])[0]:
+            self._count("crawlsched/forgotten")
+            self.collection.withheld.note(page.host, "forgotten", page.url, now)
+            return AdmissionResult.FORGOTTEN
+        if not rules.takes(rules.number(page.url)):
+            self._count("crawlsched/withheld/max_pages")
+            self.collection.withheld.note(page.host, "max_pages", page.url, now)
+            return AdmissionResult.TOO_MANY
+        return AdmissionResult.NEW
 
     def named(self, pages: Sequence[FoundPage], now: float) -> dict[str, int]:
-        """Take in pages, some with a stated importance; return how many were ``new``, ``weighed`` and ``forgotten``."""
-        by_name = {page.request_fingerprint: page for page in pages}
-        known = {name: number for name in by_name if (number := self.collection.index.page(name)) >= 0}
-        given = {number: by_name[name].importance for name, number in known.items()}
-        stated = {number: importance for number, importance in given.items() if importance is not None}
-        unknown = [page for name, page in by_name.items() if name not in known]
-        reasons = self.collection.kept_out(unknown, now)
-        if found := [page for page, reason in zip(unknown, reasons, strict=True) if reason is None]:
-            self.add(found, now)
-        return {
-            "new": len(found),
-            "weighed": self.weigh(list(stated), list(stated.values()), now) if stated else 0,
-            "forgotten": reasons.count("forgotten"),
-            "too_many": reasons.count("max_pages"),
-        }
+        """Take in pages, some with a stated importance; return how many were ``weighed``, and how many `add` met."""
+        stated, unknown = dict[int, float](), dict[bytes, FoundPage]()
+        for page in pages:
+            row = self.collection.index.page(page.request_fingerprint)
+            if row < 0:
+                unknown[page.request_fingerprint] = page
+            elif page.importance is not None:
+                stated[row] = page.importance
+        results = self.add(list(unknown.values()), now)
+        weighed = self.weigh(list(stated), list(stated.values()), now) if stated else 0
+        return {**Counter(results), "weighed": weighed}
 
     def is_elsewhere(self, found: FoundPage, found_on: str, now: float) -> bool:
         """If the shard of a found page is not here, hand the page over; return whether it was handed over."""
@@ -311,33 +304,20 @@ class Admission:
 
     def add_source(
         self, kind: str, url: str, now: float, parent: int | None = None, named_by: str | None = None
-    ) -> bool:
-        """Take in a new source of ChangeSignals; return False if the source goes to another shard."""
+    ) -> int | None:
+        """Take in a source of ChangeSignals; return its number. None: it is of another shard, or refused."""
+        sources = self.collection.sources
         if self.sharing is not None and kind in POLLED_KINDS and not self._is_here(host := host_of(url)):
-            found_on = named_by or (host if parent is None else self.collection.sources[parent].host)
+            found_on = named_by or (host if parent is None else sources[parent].host)
             self._send(host, SOURCE, {"kind": kind, "url": url, "named_by": named_by}, found_on, now)
-            return False
-        is_new = self.collection.sources.number(kind, url) is None
-        source = self.collection.sources.add(kind, url, host_of(url), now, parent, named_by)
-        if source is not None:
-            self.collection.unsaved.source(source, now)
-            if is_new:
-                self._count(f"crawlsched/sources/{kind}")
-        return True
-
-    def source_of(self, kind: str, url: str, now: float) -> Source:
-        """Return the source of this kind and URL, adding it if it is new."""
-        self.add_source(kind, url, now)
-        number = self.collection.sources.number(kind, url)
-        assert number is not None
-        return self.collection.sources[number]
-
-    def leave_source(self, kind: str, url: str, now: float) -> None:
-        """Stop polling a source that nobody names any more, and the sources that it lists, until it is named again."""
-        number = self.collection.sources.number(kind, url)
-        if number is not None:
-            for source in self.collection.sources.leave(number):
-                self.collection.unsaved.source(source, now)
+            return None
+        known = sources.number(kind, url)
+        if (changed := sources.add(kind, url, host_of(url), now, parent, named_by)) is None:
+            return known
+        self.collection.unsaved.source(changed, now)
+        if known is None:
+            self._count(f"crawlsched/sources/{kind}")
+        return changed.source
 
 
 def checked(importance: float, url: str) -> float:

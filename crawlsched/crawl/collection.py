@@ -122,8 +122,8 @@ class Collection:
         self.spider = spider
         self.fingerprinter = fingerprinter
         self._read_ahead_at = -np.inf
-        # A page whose turn has come, but whose facts could not be read from the store yet.
-        self._unread: int | None = None
+        #: A page whose turn has come, but whose facts could not be read from the store yet; it holds up all requests.
+        self.unread: int | None = None
         self._n_written = 0
         #: Batches of shards that another process has now; they were never written.
         self.left_out: deque[Batch] = deque()
@@ -206,18 +206,6 @@ class Collection:
             shard.n_pages += n_pages
         return numbers
 
-    def kept_out(self, found: Sequence[FoundPage], now: float) -> list[str | None]:
-        """Return for each page why it is not taken in (a key of `REASONS`); None: it is taken in, and counted."""
-        reasons: list[str | None] = []
-        for page in found:
-            shard = self.shards.of_name(page.host)
-            is_forgotten = shard is not None and shard.store.tombstones.cover([page.url])[0]
-            has_room = not is_forgotten and self.rules.takes(self.rules.number(page.url))
-            reasons.append("forgotten" if is_forgotten else None if has_room else "max_pages")
-            if reasons[-1] == "max_pages":
-                self.withheld.note(page.host, "max_pages", page.url, now)
-        return reasons
-
     def knows(self, page: int) -> bool:
         """Whether this is a page of ours, and has not been forgotten."""
         return self.shards.of_page(page) is not None
@@ -248,19 +236,6 @@ class Collection:
             if mine.any()
             for page, facts in zip(rows[mine].tolist(), store.reader.facts(numbers[mine]), strict=True)
         ]
-
-    @property
-    def is_readable(self) -> bool:
-        """Whether the crawling thread may read from the store, since the store answered the last time."""
-        return self._unread is None and self.write_behind.failure is None
-
-    def wait_to_read(self, page: int) -> None:
-        """Send no request until the other thread has read the facts of this page."""
-        self._unread = page
-
-    def _read_again(self, facts: Sequence[PageFacts | None]) -> None:
-        self._unread = None
-        self.facts.add(facts)
 
     def put_facts(self, facts: PageFacts, now: float) -> None:
         """Keep the facts that a visit has found about a page's content."""
@@ -320,18 +295,22 @@ class Collection:
 
     def read_ahead(self, now: float) -> None:
         """Fetch the facts of the pages that are likely to be picked soon."""
-        wanted = _READ_TOGETHER + int(2 * _READ_AHEAD * self.planner.bandwidth)
         if self.aside.is_busy_with(_READING):
             return
-        if self._unread is not None:
-            self.aside.run(_READING, self._reading([self._unread]), self._read_again)
-            return
-        if now - self._read_ahead_at < _READ_AHEAD or len(self.facts) >= self.planner.pages.n:
+        if self.unread is not None:
+            pages = [self.unread]
+        elif now - self._read_ahead_at < _READ_AHEAD or len(self.facts) >= self.planner.pages.n:
             return  # choosing pages is slow, so it is rare; or all facts are here
-        self._read_ahead_at = now
-        pages = [page for page in self.planner.peek(now, wanted).tolist() if page not in self.facts]
+        else:
+            self._read_ahead_at = now
+            wanted = _READ_TOGETHER + int(2 * _READ_AHEAD * self.planner.bandwidth)
+            pages = [page for page in self.planner.peek(now, wanted).tolist() if page not in self.facts]
         if pages:
-            self.aside.run(_READING, self._reading(pages), self.facts.add)
+            self.aside.run(_READING, self._reading(pages), self._were_read)
+
+    def _were_read(self, facts: Sequence[PageFacts | None]) -> None:
+        self.unread = None
+        self.facts.add(facts)
 
     def forget(self, pages: NDArray[np.integer]) -> None:
         """Take pages out of memory; the store has deleted them already."""
@@ -369,7 +348,7 @@ class Collection:
 
     def must_wait(self, now: float) -> bool:
         """Whether the store is so far behind that no more may be crawled until it has caught up."""
-        return self._unread is not None or self.unsaved_for(now) > _LONGEST_UNSAVED + FLUSH_INTERVAL
+        return self.unread is not None or self.unsaved_for(now) > _LONGEST_UNSAVED + FLUSH_INTERVAL
 
     def unsaved_for(self, now: float) -> float:
         """Return for how many seconds the oldest unwritten change has waited; 0 if all changes are written."""

@@ -89,13 +89,15 @@ class Dispatcher:
     def _facts_to_send(self, page: int, now: float, reason: str) -> PageFacts | None:
         """Return the facts for a page's request; None if they cannot be read now, or if no request can be made."""
         try:
-            if self.collection.is_readable or page in self.collection.facts:
+            # This thread reads from the store only if the store answered the last time.
+            answers = self.collection.unread is None and self.collection.write_behind.failure is None
+            if answers or page in self.collection.facts:
                 facts = self.collection.facts_of(page)
                 return facts if self._has_credentials(facts, now) else None
         except StoreError as error:
             if isinstance(error, DamagedRow):
                 raise
-        self.collection.wait_to_read(page)
+        self.collection.unread = page
         self._planner.release(page, now)
         if reason == "start":
             self.starts.line.append(page)

@@ -1,23 +1,24 @@
-"""ChangeSignals arrive: sitemaps are polled, read in a thread, and taken over in slices between the slots."""
+"""ChangeSignals arrive: from sitemaps that are polled and read in a thread, and from senders of pings."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import compress, takewhile
+from itertools import takewhile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crawlsched.change_signals import Problem, absolute_sitemaps
+from crawlsched.change_signals.problems import ProblemCounter
 from crawlsched.content.verdict import judge_status
 from crawlsched.crawl.admission import Admission
 from crawlsched.crawl.collection import Collection
+from crawlsched.crawl.shard import Shard
 from crawlsched.crawl.side_thread import STEP, LongWork
 from crawlsched.crawl.source_quality import tallied
 from crawlsched.crawl.source_reading import SourceRead, linked_sources
-from crawlsched.crawl.subscriptions import Subscription
 from crawlsched.crawl.visits import ResponseFacts, Visit, VisitEnds
 from crawlsched.store import Outcome, host_of
 
@@ -33,7 +34,7 @@ _BETWEEN_NOTICES = 1 / 64
 
 @dataclass(eq=False)
 class Polls:
-    """Takes what sources announce, from the end of their visits to the planner."""
+    """Takes what sources and senders of pings announce to the planner, in slices between the slots."""
 
     collection: Collection
     admission: Admission
@@ -101,7 +102,9 @@ class Polls:
                 self.admission.add_source("sitemap", sitemap, now, named_by=host)
             before, self._named_by[url] = self._named_by.get(url, []), named.children.url
             for gone in set(before).difference(self._settings.source_urls, *self._named_by.values()):
-                self.admission.leave_source("sitemap", gone, now)
+                if (left := self._sources.number("sitemap", gone)) is not None:
+                    for source in self._sources.leave(left):
+                        self.collection.unsaved.source(source, now)
 
     def page_names(self, visit: Visit, url: str, body: bytes, now: float) -> None:
         """Add to the sources the feeds and sitemaps that a new or changed page names."""
@@ -111,10 +114,9 @@ class Polls:
             is_known = self._sources.number("sitemap", named) is not None
             if is_known or self._sources.n_named_by_pages[host_of(named)] >= _MOST_OF_A_HOST:
                 continue
-            self.admission.add_source("sitemap", named, now, named_by=host_of(url))
-            number = self._sources.number("sitemap", named)
-            if number is not None:  # None: the source belongs to another shard
-                self.collection.unsaved.source(self._sources.named_by_page(number), now)
+            if (number := self.admission.add_source("sitemap", named, now, named_by=host_of(url))) is not None:
+                quality = {**self._sources[number].quality, "named_by": "page"}
+                self.collection.unsaved.source(self._sources.describe(number, quality=quality), now)
 
     def _report(self, url: str, problem: Problem) -> None:
         """Log what was wrong with a source, and count the problem."""
@@ -123,29 +125,21 @@ class Polls:
 
     def _list(self, number: int, read: SourceRead, now: float) -> Iterator[None]:
         """Take in the sitemaps that an index or a robots.txt names, some at a time; poll sitemaps with a new date."""
-        source, children = self._sources[number], read.document.children
+        source, children, refused = self._sources[number], read.document.children, ProblemCounter()
         named_by = source.host if source.kind == "robots" else None
-        refused: list[str] = []
         for position, (url, lastmod) in enumerate(zip(children.url, children.lastmod, strict=True)):
             if position % STEP == STEP - 1:
                 yield
-            known = self._sources.number("sitemap", url)
-            if not self.admission.add_source("sitemap", url, now, parent=number, named_by=named_by):
-                continue
-            child_number = self._sources.number("sitemap", url)
-            if child_number is None:
-                refused.append(url)
-                continue
-            if self._sources[child_number].parent != number:
-                continue  # two indexes name the sitemap, and the dates of the first index count
-            child = self._sources.describe(child_number, listed_lastmod=lastmod)
+            listed = self.admission.add_source("sitemap", url, now, parent=number, named_by=named_by)
+            if listed is None and self.collection.shards.of_name(host_of(url)) is not None:
+                refused.add("too-many-children", url)
+            if listed is None or self._sources[listed].parent != number:
+                continue  # of two indexes that name a sitemap, the dates of the first count
+            child = self._sources.describe(listed, listed_lastmod=lastmod)
             self.collection.unsaved.source(child, now)
-            if known is not None and lastmod not in (None, child.read_lastmod):
-                self._sources.poll(known)
-        if refused:
-            problem = Problem("too-many-children", len(refused), refused[0])
-            self._report(source.url, problem)
-            read.document.problems.append(problem)
+            if lastmod not in (None, child.read_lastmod):
+                self._sources.poll(listed)
+        read.document.problems.extend(refused.problems())
 
     def _take_over(
         self, number: int, read: SourceRead, validators: dict[str, str | None], now: float
@@ -154,9 +148,9 @@ class Polls:
         yield  # the shard may belong to another process by the next step
         document = read.document
         self._count("crawlsched/sources/read")
+        yield from self._list(number, read, now)
         for problem in document.problems:
             self._report(self._sources[number].url, problem)
-        yield from self._list(number, read, now)
         for start in range(0, len(read.pages), STEP):
             self._signalled(number, read, slice(start, start + STEP))
             yield
@@ -172,11 +166,7 @@ class Polls:
             self.ends.source_polled(number, self.clock())
             return
         # This is written last. After an earlier crash the whole sitemap is read again, so no announcement is missed.
-        quality = tallied(self._sources[number].quality, read, self.clock())
-        before = Subscription.of(quality)
-        if (found := before.after(document.hubs, self._sources[number].url)) != before:
-            quality = found.kept(quality)
-        self._sources.describe(number, quality=quality)
+        self._sources.describe(number, quality=tallied(self._sources[number], read))
         self._polled(number, self.clock(), fingerprint=read.digest, **validators)
 
     def _signalled(self, number: int, read: SourceRead, part: slice) -> None:
@@ -190,14 +180,19 @@ class Polls:
             some = pages[announced]
             was_due = self._is_due(some, now)
             # The poll under way is noted at its end, so `polled_at` is still the time of the previous poll.
-            taken = self._planner.signalled(some, number, now, self._sources[number].polled_at)
+            self._announced(some, number, now, self._sources[number].polled_at)
             if (self._is_due(some, now) & ~was_due).any():
                 self._has_news(number)
-            self._count("crawlsched/change_signals/received", int(announced.sum()))
-            self._count("crawlsched/change_signals/taken", taken)
         for page, lastmod, n in zip(pages.tolist(), read.lastmod[part], read.n_announced[part], strict=True):
             self.collection.unsaved.announcement(page, number, lastmod, n, now)
         self.collection.unsaved.pages(pages, now)
+
+    def _announced(self, pages: NDArray[np.intp], source: int, now: float, since: float | None = None) -> int:
+        """Pass announcements on to the planner; return how many count."""
+        taken = self._planner.signalled(pages, source, now, since)
+        self._count("crawlsched/change_signals/received", int(pages.size))
+        self._count("crawlsched/change_signals/taken", taken)
+        return taken
 
     def _is_due(self, pages: NDArray[np.intp], now: float) -> NDArray[np.bool_]:
         """Whether each page is worth a slot."""
@@ -207,23 +202,67 @@ class Polls:
     def _discovered(self, number: int, read: SourceRead, part: slice) -> None:
         """Turn entries of unknown URLs into pages, unless they were forgotten on purpose."""
         now, host = self.clock(), self._sources[number].host
-        found = []
-        for page, lastmod in read.unknown[part]:
-            is_known = self.collection.index.page(page.request_fingerprint) >= 0
-            if not is_known and not self.admission.is_elsewhere(page, host, now):
-                found.append((page, lastmod))
-        reasons = self.collection.kept_out([page for page, _ in found], now)
-        found = [one for one, reason in zip(found, reasons, strict=True) if reason is None]
-        if not found:
-            return
-        pages = np.array(self.admission.add([page for page, _ in found], now))
-        for page, _ in found:
-            self.admission.growth.found(page.url)
-        shards = self.collection.shards
-        # Only pages of the source's own shard take announcements from it.
-        mine = np.array([shards.of_page(page) is shards.of_name(host) for page in pages.tolist()])
-        for page, (_, lastmod) in zip(pages[mine].tolist(), compress(found, mine), strict=True):
-            self.collection.unsaved.announcement(page, number, lastmod, 0, now)
-        self._planner.covered(pages[mine], number, now)
-        if mine.any():
+        index, shards, unsaved = self.collection.index, self.collection.shards, self.collection.unsaved
+        found = [
+            (page, lastmod)
+            for page, lastmod in read.unknown[part]
+            if index.page(page.request_fingerprint) < 0 and not self.admission.is_elsewhere(page, host, now)
+        ]
+        self.admission.add([page for page, _ in found], now)
+        mine: list[int] = []
+        for page, lastmod in found:
+            row = index.page(page.request_fingerprint)
+            if row >= 0:
+                self.admission.growth.found(page.url)
+            # Only pages of the source's own shard take announcements from it.
+            if row >= 0 and shards.of_page(row) is shards.of_name(host):
+                unsaved.announcement(row, number, lastmod, 0, now)
+                mine.append(row)
+        if mine:
+            self._planner.covered(np.array(mine), number, now)
             self._has_news(number)
+
+    # -- pings
+
+    def known_pages(self, urls: Iterable[str], shard: Shard | None = None) -> tuple[NDArray[np.intp], list[str]]:
+        """Return the pages with these URLs (if `shard` is given, only its pages), and the URLs without such a page."""
+        pages, unknown = set[int](), list[str]()
+        for url in dict.fromkeys(urls):
+            try:
+                page = self.collection.index.page(self.collection.request_fingerprint(url))
+            except ValueError:  # no request can be made of the URL, so it is no page
+                page = -1
+            if page >= 0 and shard in (None, self.collection.shards.of_page(page)):
+                pages.add(page)
+            else:
+                unknown.append(url)
+        return np.array(sorted(pages), np.intp), unknown
+
+    def announce(self, pages: NDArray[np.intp], sender: str, now: float) -> int:
+        """Announce that pages may have changed; return how many announcements count.
+
+        A second announcement of a page by the same sender before its next crawl is no new evidence, and does not count.
+        """
+        source = self.admission.add_source("ping", sender, now) if pages.size else None
+        if source is None:
+            return 0
+        self._planner.covered(pages, source, now)
+        is_new = [not self._planner.announced_by(page, source) for page in pages.tolist()]
+        for name in ("received", "repeated"):
+            self._count(f"crawlsched/change_signals/{name}", is_new.count(False))
+        self.collection.unsaved.pages(pages[is_new], now)
+        return self._announced(pages[is_new], source, now)
+
+    def signal(self, urls: Sequence[str], sender: str, now: float) -> int:
+        """Announce that pages of any process may have changed; return how many announcements count in this process."""
+        if self.admission.sharing is not None:
+            return self.admission.sharing.signal(urls, sender, now)
+        return self.announce(self.known_pages(urls)[0], sender, now)
+
+    def pinged(self, urls: tuple[str, ...], sender: str) -> Iterator[None]:
+        """Take a ping over, some URLs at a time."""
+        for start in range(0, len(urls), STEP):
+            pages, unknown = self.known_pages(urls[start : start + STEP])
+            self._count("crawlsched/change_signals/unknown_url", len(unknown))
+            self.announce(pages, sender, self.clock())
+            yield

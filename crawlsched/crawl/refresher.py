@@ -292,6 +292,10 @@ class Refresher:
         """Whether nothing may be dispatched until the store, or the receivers of handed-over rows, have caught up."""
         return self.collection.must_wait(now) or (self.sharing is not None and self.sharing.is_full)
 
+    def silence(self, now: float) -> float:
+        """Return for how many seconds a slot has been due that nobody used or gave up; 0 while all have to wait."""
+        return 0.0 if self.must_wait(now) else self.rate.slots.lateness(now)
+
     def may_send(self, token: object = None) -> bool:
         """Return whether a request may be sent now: the last check, right before it is sent."""
         if self.sharing is None:
@@ -425,7 +429,7 @@ class Refresher:
             "last_sent_at": self.rate.last_sent_at,
             "paused_since": self.rate.paused_since,
             "rests": self.rate.rests,
-            "silence": 0.0 if self.must_wait(now) else self.rate.slots.lateness(now),
+            "silence": self.silence(now),
             "unsaved_for": self.collection.unsaved_for(now),
             "pages": len(self.collection.index),
             "states": self._failing_hosts.states,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -57,8 +56,8 @@ class ShardPages:
         self._collection = collection
         self._hosts, self._index = collection.hosts, collection.index
         self._planner, self._shards = collection.planner, collection.shards
-        # Rows of pages that belong to another process now, and the time at which they were given up.
-        self._left_rows: deque[tuple[float, NDArray[np.intp]]] = deque()
+        # Rows of pages that belong to another process now, and the times at which they were given up.
+        self._left_rows, self._left_at = np.empty(0, np.intp), np.empty(0)
 
     def open(self, now: float) -> None:
         """Open the store of a collection without shards, take the lease, load everything."""
@@ -129,19 +128,21 @@ class ShardPages:
             planner.force(undelivered[undelivered >= 0], now)
 
     def _take_pages_in(self, stored: StoredShard, here: Mapping[int, int], now: float) -> Iterator[None]:
-        shard, planner = stored.shard, self._planner
-        n_before, n_others, asked = planner.clipped, 0, [np.empty(0, np.intp)]
+        shard, planner, numbers = stored.shard, self._planner, self._collection.numbers
+        # Room is made for all pages at once, since growing an array takes its memory twice for a moment. A block is
+        # small in comparison.
+        n_pages = planner.pages.n + stored.n_pages
+        planner.reserve(n_pages)
+        numbers.reserve(n_pages)
+        n_before, n_unlearned, asked = planner.clipped, 0, [np.empty(0, np.intp)]
         waiting: list[tuple[NDArray[np.uint64], NDArray[np.intp]]] = []
-
-        def put() -> None:
-            keys, rows = (np.concatenate(columns) for columns in zip(*waiting, strict=True))
-            waiting.clear()
-            self._put(shard, keys, rows)
-            give_memory_back()
-
-        for number, block in enumerate(self._load(stored, here, now), 1):
-            rows = block["row"]
-            n_others += int(np.count_nonzero(block["other_fingerprinter"]))
+        for number, block in enumerate(stored.blocks, 1):
+            rows = self._rows_for(block["page"].size, now)
+            source = _here(block["source"], here)
+            planner.load({**block, "page": rows, "source": source}, block["log_likelihood"], now)
+            numbers.put(rows, block["page"])
+            if planner.learned is not None:
+                n_unlearned += int(np.count_nonzero((block["n_crawls"] > 0) & ~block["has_estimator_state"]))
             planner.pages.marks[rows] = marks = planner.pages.marks[rows] & ~np.uint16(RUN_ONLY)
             asked.append(rows[marks & RECRAWL != 0])
             waiting.append((PageIndex.keys(self._request_fingerprints(shard, block)), rows))
@@ -149,58 +150,28 @@ class ShardPages:
                 for host in np.unique(planner.pages.host[rows]).tolist():
                     planner.frontier.rest_host(host, np.inf)
             if number % _BLOCKS_TOGETHER == 0 and not self._collection.settings.ignore_parameters:
-                put()
+                self._put(shard, waiting)
             yield
-        if waiting:
-            put()
+        self._put(shard, waiting)
+        pages = self._shards.rows_of(shard, [page for page, *_ in stored.further])
+        known = zip(pages.tolist(), stored.further, strict=True)
+        planner.load_further([(row, here[of], *rest) for row, (_, of, *rest) in known if row >= 0 and of in here], now)
         yield from self._collection.rules.count_known(shard.store)
         planner.force(np.concatenate(asked), now)
-        if n_others:
-            logger.warning(
-                "%d pages were found with another REQUEST_FINGERPRINTER_CLASS, or other CRAWLSCHED_IGNORE_PARAMETERS; "
-                "their fingerprints are computed anew.",
-                n_others,
-            )
-        if (n_clipped := planner.clipped - n_before) > 0:
-            logger.warning("%d pages were last crawled in the future; their time was set to now.", n_clipped)
-
-    def _load(self, stored: StoredShard, here: Mapping[int, int], now: float) -> Iterator[Block]:
-        """Load pages into the planner in blocks, and yield each with the ``row`` of each page in memory."""
-        planner, numbers = self._planner, self._collection.numbers
-        # Room is made for all pages at once, since growing an array takes its memory twice for a moment. A block is
-        # small in comparison.
-        n_pages = planner.pages.n + stored.n_pages
-        planner.reserve(n_pages)
-        numbers.reserve(n_pages)
-        n_unlearned = 0
-        for block in stored.blocks:
-            rows = block["row"] = self._rows_for(block["page"].size, now)
-            block["source"] = _here(block["source"], here)
-            planner.load({**block, "page": rows}, block["log_likelihood"], now)
-            numbers.put(rows, block["page"])
-            if planner.learned is not None:
-                n_unlearned += int(np.count_nonzero((block["n_crawls"] > 0) & ~block["has_estimator_state"]))
-            yield block
         if n_unlearned:
             logger.warning(
                 "%d pages are new to this CRAWLSCHED_ESTIMATOR; `crawlsched db refit` teaches it their stored visits.",
                 n_unlearned,
             )
-        pages = self._shards.rows_of(stored.shard, [page for page, *_ in stored.further])
-        known = zip(pages.tolist(), stored.further, strict=True)
-        further = [(row, here[of], *rest) for row, (_, of, *rest) in known if row >= 0 and of in here]
-        planner.load_further(further, now)
+        if (n_clipped := planner.clipped - n_before) > 0:
+            logger.warning("%d pages were last crawled in the future; their time was set to now.", n_clipped)
 
     def _rows_for(self, n: int, now: float) -> NDArray[np.intp]:
         """Return rows for new pages; rows that were given up long ago come first, since no visit uses them any more."""
-        given, n_given, long_ago = [np.empty(0, np.intp)], 0, now - self._collection.settings.visit_timeout
-        while n_given < n and self._left_rows and self._left_rows[0][0] <= long_ago:
-            left_at, rows = self._left_rows.popleft()
-            if rows.size > n - n_given:
-                self._left_rows.appendleft((left_at, rows[n - n_given :]))
-            given.append(rows[: n - n_given])
-            n_given += given[-1].size
-        return np.concatenate([*given, self._planner.pages.n + np.arange(n - n_given)])
+        n_given = min(n, int(self._left_at.searchsorted(now - self._collection.settings.visit_timeout, "right")))
+        given, self._left_rows = self._left_rows[:n_given], self._left_rows[n_given:]
+        self._left_at = self._left_at[n_given:]
+        return np.concatenate([given, self._planner.pages.n + np.arange(n - n_given)])
 
     def _take_host_in(self, host: Host) -> None:
         number = self._hosts.number(host.host)
@@ -232,10 +203,15 @@ class ShardPages:
         yield from self._index.purged()
         for host in hosts:
             self._planner.frontier.release_host(host)
-        self._left_rows.append((now, pages))
+        self._left_rows = np.append(self._left_rows, pages)
+        self._left_at = np.append(self._left_at, np.full(pages.size, now))
 
-    def _put(self, shard: Shard, keys: NDArray[np.uint64], pages: NDArray[np.intp]) -> None:
+    def _put(self, shard: Shard, waiting: list[tuple[NDArray[np.uint64], NDArray[np.intp]]]) -> None:
         """Put pages into the index; pages that differ from others only in ignored parameters are deleted instead."""
+        if not waiting:
+            return
+        keys, pages = (np.concatenate(columns) for columns in zip(*waiting, strict=True))
+        waiting.clear()
         if self._collection.settings.ignore_parameters:
             _, first = np.unique(keys, return_index=True)
             same = np.delete(pages, first)
@@ -247,6 +223,7 @@ class ShardPages:
                 self._collection.aside.run("deleting what is the same page", lambda: delete(numbers))
         self._index.add_many(keys, pages)
         self._collection.rules.n += pages.size
+        give_memory_back()
 
     def _plan_of(self, stored: StoredShard) -> Plan | None:
         if stored.plan is None:

@@ -9,7 +9,6 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from functools import partial
 from typing import Any, TypeVar
 
 from crawlsched.crawl.guard import Guard
@@ -46,15 +45,15 @@ class Aside:
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
-        self._running: deque[tuple[str, Future[Any], Callable[[Any], None] | None]] = deque()
+        self._running: deque[tuple[str, Future[Any], Callable[[], object]]] = deque()
         # A daemon: a function that hangs (a database that does not answer) does not keep the process from ending.
         self._thread = threading.Thread(target=self._work, name="crawlsched-aside", daemon=True)
         self._thread.start()
 
-    def run(self, name: str, function: Callable[[], _T], then: Callable[[_T], None] | None = None) -> None:
+    def run(self, name: str, function: Callable[[], _T], then: Callable[[_T], object] = lambda result: None) -> None:
         """Run a function in the other thread, after all earlier functions."""
         future: Future[_T] = Future()
-        self._running.append((name, future, then))
+        self._running.append((name, future, lambda: then(future.result())))
         self._jobs.put((future, function))
 
     def is_busy_with(self, name: str) -> bool:
@@ -64,8 +63,8 @@ class Aside:
     def collect(self) -> None:
         """Call `then` for every function that has ended."""
         while self._running and self._running[0][1].done():
-            name, future, then = self._running.popleft()
-            self._guard.run(name, partial(_follow, future, then))
+            name, _, follow = self._running.popleft()
+            self._guard.run(name, follow)
 
     def close(self, timeout: float | None = None) -> bool:
         """Wait at most `timeout` seconds for functions under way, and call `then`; return whether all have ended."""
@@ -83,12 +82,6 @@ class Aside:
                 future.set_exception(error)
             # The result may be large, so it is released before the thread waits for another function.
             del job, future, function
-
-
-def _follow(future: Future[Any], then: Callable[[Any], None] | None) -> None:
-    result = future.result()
-    if then is not None:
-        then(result)
 
 
 def share_one_heap() -> None:

@@ -1,12 +1,11 @@
-"""The quality of a source, and the delays of its dates. All reports use these functions, so their figures agree."""
+"""The quality of a source, and what is noted at its readings. All reports use these functions, so figures agree."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from crawlsched.change_signals import is_web_url
 from crawlsched.estimators import SignalQuality
 from crawlsched.estimators.recall_interval import recall_interval
 from crawlsched.slot_clock import DAY
@@ -100,23 +99,17 @@ def named(source: Source) -> str:
     return f"{kind} {source.url}"
 
 
-# At most this number of delays are kept of a source, the newest.
-_REMEMBERED = 100
+def tallied(source: Source, read: SourceRead) -> dict[str, Any]:
+    """Return a source's tallies with one more reading, and the hub that the source names (WebSub).
 
-
-def tallied(quality: dict[str, Any], read: SourceRead, now: float) -> dict[str, Any]:
-    """Return a source's tallies with one more reading.
-
-    ``late`` has the seconds from each stated date to its reading; a date of several pages in one reading counts once.
+    ``hub`` has the hub's address, the name of the feed there, and the time at which the crawl last asked the hub. It is
+    empty without a hub. Another hub or name has not been asked yet.
     """
-    # Values below zero mark texts that are no dates.
-    stated = np.array([np.nan if date is None or date < 0.0 else date for date in read.lastmod])
-    stated = stated[read.announced] if stated.size else stated
-    # A date without a time of day does not say when in that day the page changed.
-    dates = np.unique(stated[(stated % DAY != 0) & (stated <= now)])
+    hub, asked = next(filter(is_web_url, read.document.hubs.url), None), source.quality.get("hub", {})
+    named = {"url": hub, "topic": read.document.hubs.topic or source.url} if hub else {}
     return {
-        **quality,
+        **source.quality,
         "document": read.document.kind,
-        "announced": quality.get("announced", 0) + int(read.announced.sum()),
-        "late": [*quality.get("late", []), *np.round(now - dates, 1).tolist()][-_REMEMBERED:],
+        "announced": source.quality.get("announced", 0) + int(read.announced.sum()),
+        "hub": asked if named and asked.items() >= named.items() else named,
     }

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from crawlsched.change_signals import (
     Limits,
-    Problem,
     SitemapDocument,
     announces,
     ascii_host,
@@ -23,7 +22,7 @@ from crawlsched.change_signals import (
     read_sitemap,
     text_mark,
 )
-from crawlsched.change_signals.problems import MAX_EXAMPLE
+from crawlsched.change_signals.problems import ProblemCounter
 from crawlsched.crawl.collection import Collection, FoundPage
 from crawlsched.crawl.fingerprints import without_parameters
 from crawlsched.crawl.shard import Shard
@@ -41,7 +40,6 @@ __all__ = [
 
 # An entry: its URL, its date in POSIX seconds, whether that names a time of day, and its text.
 _Entry = tuple[str, float | None, str | None, str | None]
-_NO_PAGES: NDArray[np.intp] = np.empty(0, np.intp)
 
 
 @dataclass(slots=True)
@@ -50,7 +48,7 @@ class SourceRead:
 
     digest: bytes  # of the body: the same bytes have the same content
     document: SitemapDocument
-    pages: NDArray[np.intp] = field(default_factory=lambda: _NO_PAGES)  # known pages that it names
+    pages: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, np.intp))  # known pages that it names
     # Which of these pages it announces as changed: their lastmod differs from the stored one.
     announced: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, bool))
     # The present date of each of these pages; for a date that cannot be read, the `text_mark` of its text.
@@ -104,7 +102,7 @@ def _look_up(read: SourceRead, collection: Collection, shard: Shard) -> list[_En
     # Two spellings of a URL are one page. The later date counts, as it does for two entries with the same spelling.
     known: dict[int, _Entry] = {}
     unknown: dict[bytes, _Entry] = {}
-    refused: list[str] = []
+    refused = ProblemCounter()
     entries = read.document.entries
     columns = zip(entries.url, entries.lastmod, entries.precision, entries.lastmod_text, strict=True)
     for number, entry in enumerate(columns):
@@ -116,25 +114,21 @@ def _look_up(read: SourceRead, collection: Collection, shard: Shard) -> list[_En
             if page < 0 and (plain := without_tracking(url)) != url:
                 entry, (name, page) = (plain, *entry[1:]), known_as(plain)
         except ValueError:  # Scrapy or the project's own fingerprinter rejects the URL
-            refused.append(url)
+            refused.add("bad-url", url)
             continue
         if page >= 0:
-            known[page] = _later(known.get(page), entry)
+            known[page] = max(known.get(page, entry), entry, key=_date)
         else:
-            unknown[name] = _later(unknown.get(name), entry)
-    if refused:
-        read.document.problems.append(Problem("bad-url", len(refused), refused[0][:MAX_EXAMPLE]))
+            unknown[name] = max(unknown.get(name, entry), entry, key=_date)
+    read.document.problems.extend(refused.problems())
     for name, entry in unknown.items():
         read.unknown.append((FoundPage(entry[0], name, host_of(entry[0])), _kept(None, entry)))
     read.pages = np.fromiter(known, np.intp, len(known))
     return list(known.values())
 
 
-def _later(before: _Entry | None, entry: _Entry) -> _Entry:
-    """Return the later of a page's two entries by their dates; the first entry if the dates cannot be compared."""
-    if before is None:
-        return entry
-    return entry if entry[1] is not None and (before[1] is None or entry[1] > before[1]) else before
+def _date(entry: _Entry) -> float:
+    return -math.inf if entry[1] is None else entry[1]
 
 
 def _compare(read: SourceRead, entries: list[_Entry], collection: Collection, shard: Shard, source: int) -> None:
@@ -207,23 +201,20 @@ def linked_sources(body: bytes, url: str) -> list[str]:
     for link in document.iter("link"):
         relations = link.get("rel", "").lower().split()
         kind = link.get("type", "").partition(";")[0].strip().lower()
-        if "alternate" in relations and kind in _FEEDS:
-            feeds.append(link.get("href", ""))
-        elif "sitemap" in relations:
-            sitemaps.append(link.get("href", ""))
-    return _of_the_site(feeds, base, url)[:1] + _of_the_site(sitemaps, base, url)
+        is_feed = "alternate" in relations and kind in _FEEDS
+        if (is_feed or "sitemap" in relations) and (named := _of_the_site(link.get("href", "").strip(), base, url)):
+            (feeds if is_feed else sitemaps).append(named)
+    return [*feeds[:1], *dict.fromkeys(sitemaps)]
 
 
-def _of_the_site(references: list[str], base: str, url: str) -> list[str]:
-    found: dict[str, None] = {}
-    for reference in references:
-        try:
-            named = urljoin(urljoin(url, base), reference.strip())
-        except ValueError:
-            continue
-        if reference.strip() and is_web_url(named) and _site(named) == _site(url):
-            found[named.partition("#")[0].replace(" ", "%20")] = None
-    return list(found)
+def _of_the_site(reference: str, base: str, url: str) -> str | None:
+    """Return the URL of a reference; None: the reference does not lead to the site of its page."""
+    try:
+        named = urljoin(urljoin(url, base), reference)
+    except ValueError:
+        return None
+    is_of_site = bool(reference) and is_web_url(named) and _site(named) == _site(url)
+    return named.partition("#")[0].replace(" ", "%20") if is_of_site else None
 
 
 def _site(url: str) -> str:

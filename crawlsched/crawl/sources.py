@@ -52,14 +52,6 @@ class Sources:
         # not be asked delays only its own sources, however many sitemaps its index lists.
         self._due: dict[str, dict[int, None]] = {}
 
-    def named_by_page(self, number: int) -> Source:
-        """Note that a page named a source; return the new row."""
-        self.n_named_by_pages[self[number].host] += 1
-        return self.describe(number, quality={**self[number].quality, "named_by": "page"})
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
     def __iter__(self) -> Iterator[Source]:
         return iter(self._rows.values())
 
@@ -77,22 +69,14 @@ class Sources:
         dict of int to int
             The sources' numbers in memory, by their numbers in the store.
         """
-        numbers: dict[int, int] = {}
-        new = []
+        numbers = {source.source: self._number_for(source.kind, source.url) for source in sources}
         for source in sources:
-            number = self.number(source.kind, source.url)
-            if number is None:
-                number = self._numbers.get(_name(source.kind, source.url), len(self._numbers))
-                new.append(source)
-                self._put(replace(source, source=number, parent=None))
-            numbers[source.source] = number
-        for source in new:
-            number = numbers[source.source]
-            if source.parent is not None:
-                self.describe(number, parent=numbers.get(source.parent))
-            if source.kind in POLLED_KINDS:
-                at = source.next_poll_at or 0.0
-                self._wait_until(at if at == _NEVER else min(at, now + max(self.interval, DAY)), number)
+            number, at = numbers[source.source], source.next_poll_at
+            if number not in self:
+                parent = None if source.parent is None else numbers.get(source.parent)
+                if at is not None and at != _NEVER:
+                    at = min(at, now + max(self.interval, DAY))
+                self._put(replace(source, source=number, parent=parent, next_poll_at=at))
         return numbers
 
     def drop(self, numbers: Iterable[int]) -> None:
@@ -109,19 +93,16 @@ class Sources:
         foreign = [named_by] if named_by and named_by != host else []
         if known is not None:
             if self[known].next_poll_at == _NEVER:
-                self._wait_until(now, known)
-                return self[known]
+                self._polls.put(known, now)
+                return self.describe(known, next_poll_at=now)
             hosts = self[known].hosts
             return self.describe(known, hosts=[*hosts, *foreign]) if foreign and named_by not in hosts else None
         if kind in POLLED_KINDS and self._n_of_host[host] >= self._most_of_a_host:
             return None
         next_poll_at = now if kind in POLLED_KINDS else None
-        number = self._numbers.get(_name(kind, url), len(self._numbers))
-        source = Source(number, kind, url, host, parent=parent, next_poll_at=next_poll_at, hosts=foreign)
-        self._put(source)
-        if kind in POLLED_KINDS:
-            self._wait_until(now, source.source)
-        return source
+        number = self._number_for(kind, url)
+        self._put(Source(number, kind, url, host, parent=parent, next_poll_at=next_poll_at, hosts=foreign))
+        return self[number]
 
     def number(self, kind: str, url: str) -> int | None:
         """Return the number of a source, None if it is not known."""
@@ -187,17 +168,16 @@ class Sources:
             rate = min(rate, usual / 2)
         least = usual if has_news else min(usual, 1.0 / DAY)
         rate = min(max(rate, least), max(usual, bandwidth / (_SHARE * max(n_pages, 1))))
-        self._count(source, -1)
-        quality = {**source.quality, "polls_per_second": rate}
-        changed = self.describe(number, polled_at=now, next_poll_at=now + 1 / rate, quality=quality, **changes)
-        self._count(changed, 1)
         if not self._once:
             self._polls.put(number, now + 1 / rate)
-        return changed
+        quality = {**source.quality, "polls_per_second": rate}
+        return self.describe(number, polled_at=now, next_poll_at=now + 1 / rate, quality=quality, **changes)
 
     def describe(self, number: int, **changes: object) -> Source:
         """Change what is known of a source; return the new row."""
+        self._count(self[number], -1)
         changed = self._rows[number] = replace(self[number], **changes)  # type: ignore[arg-type]
+        self._count(changed, 1)
         return changed
 
     def _line_up_due(self, now: float) -> None:
@@ -215,9 +195,8 @@ class Sources:
         if not waiting:
             self._due.pop(self[number].host, None)
 
-    def _wait_until(self, at: float, number: int) -> None:
-        self.describe(number, next_poll_at=at)
-        self._polls.put(number, at)
+    def _number_for(self, kind: str, url: str) -> int:
+        return self._numbers.setdefault(_name(kind, url), len(self._numbers))
 
     def _count(self, source: Source, by: int) -> None:
         if source.kind in POLLED_KINDS:
@@ -228,7 +207,8 @@ class Sources:
     def _put(self, source: Source) -> None:
         self._rows[source.source] = source
         self._count(source, 1)
-        self._numbers[_name(source.kind, source.url)] = source.source
+        if source.kind in POLLED_KINDS:
+            self._polls.put(source.source, source.next_poll_at or 0.0)
 
 
 def _name(kind: str, url: str) -> tuple[str, str]:

@@ -13,12 +13,7 @@ from crawlsched.crawl.page_numbers import PageNumbers
 from crawlsched.crawl.shard import Shard, Shards
 from crawlsched.crawl.sources import POLLED_KINDS, Sources
 from crawlsched.planner import Planner, readable
-from crawlsched.store import (
-    Batch,
-    ChangeRow,
-    ObservationRow,
-    Source,
-)
+from crawlsched.store import Batch, ChangeRow, ObservationRow, Source
 
 __all__ = ["Unsaved"]
 
@@ -115,15 +110,11 @@ class Unsaved:
 
     def source(self, source: Source, now: float) -> None:
         """A source was found or polled."""
-        # A polled source is in the shard of its host. Other sources announce pages of any host, so each shard has a row
-        # for them.
-        if source.kind in POLLED_KINDS or self._shards.n is None:
-            shard = self._shards.of_name(source.host)
-            if shard is not None:
-                self._put_source(shard, source, now)
-            return
+        # A polled source is in the shard of its host. A sender of pings announces pages of any host, so each shard has
+        # a row for it once it has announced a page there.
+        own = self._shards.of_name(source.host) if source.kind in POLLED_KINDS else None
         for shard in self._shards:
-            if source.source in shard.source_numbers:
+            if shard is own or source.source in shard.source_numbers:
                 self._put_source(shard, source, now)
 
     def _source_in(self, shard: Shard, source: int, now: float) -> int:
@@ -148,18 +139,8 @@ class Unsaved:
         return self._of(self._shards.here.get(number), now)
 
     def forget(self, pages: NDArray[np.integer]) -> None:
-        """Write down nothing of these pages."""
+        """Write down no columns of these pages; the store leaves out their other rows."""
         self._pages.difference_update(pages.tolist())
-        shards = self._shards.numbers_of(pages)
-        for shard, batch in self._batches.items():
-            gone = set(self._numbers.of(pages[shards == shard]).tolist())
-            batch.observations = [row for row in batch.observations if row.page not in gone]
-            batch.changes = [row for row in batch.changes if row.page not in gone]
-            for rows in (batch.new_pages, batch.contents, batch.traces, batch.texts):
-                for page in gone & rows.keys():
-                    del rows[page]
-            for key in [key for key in batch.announcements if key[0] in gone]:
-                del batch.announcements[key]
 
     def hand_over(self, submit: Callable[..., None], now: float) -> None:
         """Hand over the collected changes, and begin the next batch; after a failure they are handed over again."""
@@ -178,12 +159,7 @@ class Unsaved:
                 (self._numbers.item(page), self._source_in(shard, source, now)): counted
                 for (page, source), counted in self._planner.further.stored(mine).items()
             }
-        taken = [
-            (self._shards.here[number].store, batch)
-            for number, batch in self._batches.items()
-            if number in self._shards.here and len(batch)
-        ]
-        if taken:
+        if taken := [(self._shards.here[number].store, batch) for number, batch in self._batches.items() if len(batch)]:
             submit(*taken)
             self.number += 1
         self._begin()

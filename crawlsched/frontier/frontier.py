@@ -40,9 +40,9 @@ class Frontier(Filing):
     3. in the share of the slots that is for new pages, the new page whose turn it is;
     4. the candidate with the highest crawl value, or the lowest number if values are equal.
 
-    Known pages use the slots that new pages leave unused, and new pages use those that known pages leave unused. Pages
-    that may not be crawled yet (`not_before`, the shortest interval) are left out unless they are forced. Pages of
-    resting hosts are always left out.
+    Known pages use the slots that new pages leave unused, and the other way round. Pages that may not be crawled yet
+    (`not_before`, the shortest interval) are left out unless they are forced. Pages of resting hosts are always left
+    out.
 
     The best candidate is worth at least 0.95 of the best page of all, since the other pages are below the level. When
     no candidate is left, the level is lowered. docs/explanation/frontier.md has the argument and the measurements.
@@ -149,7 +149,7 @@ class Frontier(Filing):
         return None
 
     def _choose(self, now: float, is_free: Callable[[int], bool]) -> Pick | None:
-        """Return the new page that goes, or the best candidate."""
+        """Return the new page whose turn it is, or the best candidate."""
         new = self.new.first(is_free)
         best = None
         if not self._is_for_new(new, now):
@@ -166,7 +166,7 @@ class Frontier(Filing):
         return Pick(new, self.values.value_at(np.array([new]), now).item(), "value", True)
 
     def _is_for_new(self, new: int | None, now: float) -> bool:
-        """Return whether a new page takes this slot. While a new page waits, set a least wait for the others."""
+        """Return whether a new page takes this slot. While a new page waits, set a least wait for known pages."""
         waits = new is not None and self.new.matters(new)
         before, self._least_wait = self._least_wait, SLOTS_TOGETHER * self.slot if waits else 0.0
         self._queue.crawled_by = now - self._least_wait if waits else np.inf

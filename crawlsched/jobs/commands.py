@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crawlsched.crawl.collection import Collection, FoundPage
-from crawlsched.crawl.pings import announce, known_pages
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.shard import Shard
 from crawlsched.crawl.side_thread import STEP
@@ -98,7 +97,7 @@ def _recrawl(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answ
     if "kind" in arguments:
         _recrawl_all(refresher, shard, arguments, answer)
         return
-    pages, unknown = known_pages(refresher, _urls(arguments), shard)
+    pages, unknown = refresher.polls.known_pages(_urls(arguments), shard)
     _ask_again(refresher, pages, refresher.clock())
     answer({"pages": len(pages), "unknown": unknown})
 
@@ -175,11 +174,11 @@ def _next(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answer:
 
 
 def _signal(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answer: _Answer) -> None:
-    pages, unknown = known_pages(refresher, _urls(arguments), shard)
+    pages, unknown = refresher.polls.known_pages(_urls(arguments), shard)
     source = arguments.get("source", "command line")
     if not isinstance(source, str) or not source:
         raise ValueError(f"source must be a text that is not empty, got {source!r:.100}.")
-    taken = announce(refresher, pages, source, refresher.clock())
+    taken = refresher.polls.announce(pages, source, refresher.clock())
     answer({"pages": len(pages), "taken": taken, "unknown": unknown})
 
 

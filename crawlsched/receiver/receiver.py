@@ -16,9 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from crawlsched.change_signals.collected import Limits
 from crawlsched.change_signals.problems import MAX_EXAMPLE
-from crawlsched.crawl.pings import pinged
 from crawlsched.crawl.sources import POLLED_KINDS
-from crawlsched.crawl.subscriptions import Subscription
 from crawlsched.exceptions import CrawlschedError, require_aiohttp
 from crawlsched.receiver.pings import (
     MOST_URLS,
@@ -170,7 +168,7 @@ class Receiver:
         return web.Response(status=202)
 
     def _taken_over(self, urls: tuple[str, ...], sender: str) -> Iterator[None]:
-        yield from pinged(self._refresher, urls, sender)
+        yield from self._refresher.polls.pinged(urls, sender)
         self._waiting -= len(urls)
 
     # -- WebSub
@@ -185,7 +183,7 @@ class Receiver:
         sources = self._refresher.collection.sources
         if number in sources and sources[number].kind in POLLED_KINDS:
             source = sources[number]
-            for topic in (source.url, Subscription.of(source.quality).topic, request.query.get("hub.topic")):
+            for topic in (source.url, source.quality.get("hub", {}).get("topic"), request.query.get("hub.topic")):
                 if topic and is_equal(request.match_info["token"], callback_token(topic, self._key)):
                     return source, topic
         raise PingRefused(404, "There is no such callback.")

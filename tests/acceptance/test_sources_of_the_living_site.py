@@ -56,7 +56,6 @@ def test_late_and_partial_sitemaps_are_believed_more_than_a_lying_one(sources):
     for host in (LATE, PARTIAL):
         assert sources[host]["heard"] > 10
         assert sources[host]["precision"] > sources[LYING]["precision"]
-    assert sources[LATE]["median_delay"] > sources[HONEST]["median_delay"]
 
 
 def test_an_absent_sitemap_is_found_and_says_nothing(sources):

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from math import inf
 
-from crawlsched.crawl.pings import announce, known_pages
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.shared.membership import HANDED_OVER_AT_ONCE
 from crawlsched.crawl.side_thread import STEP, Aside
@@ -172,8 +171,8 @@ class Inbox:
     def _take(self, row: Outgoing, now: float) -> None:
         refresher = self._refresher
         if row.kind == SIGNAL:
-            pages, _ = known_pages(refresher, row.data["urls"], self._shards.here.get(row.shard))
-            announce(refresher, pages, str(row.data["source"]), now)
+            pages, _ = refresher.polls.known_pages(row.data["urls"], self._shards.here.get(row.shard))
+            refresher.polls.announce(pages, str(row.data["source"]), now)
         else:
             refresher.admission.take_over(row.kind, row.data, now)
         self._count("crawlsched/handed_over/received")

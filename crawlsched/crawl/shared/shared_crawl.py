@@ -11,7 +11,6 @@ from scrapy.crawler import Crawler
 
 from crawlsched.crawl.collection import FoundPage
 from crawlsched.crawl.page_requests import FOUND, PAGE, AdmissionResult, Handover, PageRequest, to_data
-from crawlsched.crawl.pings import announce, known_pages
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.request_templates import RequestTemplate
 from crawlsched.crawl.shared.holding import Holding
@@ -311,8 +310,8 @@ class SharedCrawl:
             row = self.handing_over.row(host, SIGNAL, {"urls": some, "source": source, "again": True}, now, of=None)
             assert row is not None
             self._membership.hand_over(row)
-        pages, _ = known_pages(self._refresher, here)
-        return announce(self._refresher, pages, source, now)
+        polls = self._refresher.polls
+        return polls.announce(polls.known_pages(here)[0], source, now)
 
 
 def refresher_of(crawler: Crawler) -> Refresher:

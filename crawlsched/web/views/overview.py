@@ -37,7 +37,7 @@ def overview(context: Context) -> Html:
     return tag(
         "main",
         _health(seen),
-        tag("p", growth["says"], class_="ill") if growth else None,
+        tag("p", growth, class_="ill") if growth else None,
         tag("div", *_cards(seen, rows, hour), class_="cards"),
         columns(_charts(rows, span), [_changes(context), _withheld(seen)]),
     )

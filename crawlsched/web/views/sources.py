@@ -23,7 +23,6 @@ def sources(context: Context) -> Html:
             trust_bar(source["precision"], source["precision_interval"], source["unknown"]),
             trust_bar(source["recall"], source["recall_interval"]),
             f"{source['true']:,} of {source['heard']:,}",
-            words.duration(source["median_delay"]),
             words.moment(source["polled_at"], now),
             ", ".join(f"{kind} {n}" for kind, n in source["problems"].items()) or "–",
         ]
@@ -32,7 +31,7 @@ def sources(context: Context) -> Html:
     if not rows:
         return tag("main", section("Sources", empty("No source of announcements is known yet.")))
     headings = [("source", ""), ("true announcements", ""), ("changes announced", ""), ("true", "r w")]
-    headings += [("delay", "r w"), ("read", "r"), ("problems", "w")]
+    headings += [("read", "r"), ("problems", "w")]
     legend = (
         "The best sources come first. The line in a bar is the 95 % interval. True: how many visits "
         "after an announcement found a change."

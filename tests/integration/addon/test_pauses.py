@@ -1,4 +1,4 @@
-"""Pauses: by hand, and by hours of the day. Nothing goes out, and a restart changes nothing."""
+"""Pauses: by hand, and by hours of the day. Nothing goes out, a restart changes nothing, and the crawl does not end."""
 
 import time
 from subprocess import Popen
@@ -12,18 +12,17 @@ from tests.crawling import Project, spider
 from tests.site import Site, most_in_a_second
 from tests.waiting import wait_until
 
-# The clock of the machine, so that a minute of the day ends soon; visits that would be given up soon; and requests that
-# no slot was taken for, as media pipelines send them.
+# The clock of the machine, so that a minute of the day ends soon; a crawl that would end soon if it used no slot; and
+# requests that no slot was taken for, as media pipelines send them.
 WATCHED = """
 import time
 from pathlib import Path
 from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import deferred_from_coro
 from crawlsched.addon import extensions
-from crawlsched.crawl import guard
 
-assert extensions.LOOK_INTERVAL > 1.0 < guard.PATIENCE
-extensions.LOOK_INTERVAL, guard.PATIENCE = 0.2, 0.6
+assert extensions.LOOK_INTERVAL > 1.0 < extensions.PATIENCE
+extensions.LOOK_INTERVAL, extensions.PATIENCE = 0.2, 1.0
 machine, ahead = time.time, float(Path("ahead").read_text())
 time.time = lambda: machine() + ahead
 """
@@ -36,7 +35,7 @@ def beside(self):
 RATE = 20
 # What is under way when a pause begins has arrived after this.
 UNDER_WAY = 0.3
-# Four times that patience.
+# More than twice that patience.
 LONG = 2.5
 
 

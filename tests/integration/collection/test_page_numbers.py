@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from crawlsched.store import ChangeRow, Store
+from crawlsched.store import Store
 from tests import parts
 from tests.rows import name_of
 
@@ -76,13 +76,16 @@ def test_what_is_forgotten_meanwhile_is_not_written(six_pages):
     collection = parts.collection(six_pages, NOW)
     source = collection.sources.add("sitemap", "http://a.example/sitemap.xml", "a.example", NOW)
     for page in (2, 3):
+        collection.unsaved.page(page, NOW)
         collection.unsaved.announcement(page, source.source, 7.0, 1, NOW)
         collection.unsaved.feed(page, NOW, "new", None)
     collection.forget(np.array([2]))
-    taken = []
-    collection.unsaved.hand_over(lambda *parts: taken.extend(parts), NOW)
-    ((_, batch),) = taken
+    reader = collection.store.reader
+    collection.store.forgetting.forget("url", URLS[3], NOW)
+    collection.flush(NOW)
+    assert collection.write_behind.drain()
 
-    assert list(batch.announcements) == [(4, 0)]
-    assert batch.changes == [ChangeRow(2, 4, NOW, "new", None)]
+    assert [len(reader.announcements_of(number)) for number in (3, 4)] == [0, 1]
+    assert [facts and facts.url for facts in reader.facts([3, 4])] == [None, URLS[4]]
+    assert reader.next_change() == 3
     collection.close(NOW)

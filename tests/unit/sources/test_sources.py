@@ -121,7 +121,7 @@ def test_a_host_has_so_many_sitemaps_at_most() -> None:
     assert sources.number("sitemap", "http://a/3") is None
     assert sources.add("sitemap", "http://b/1", "b", now=0.0) is not None
     assert sources.add("ping", "http://a/3", "a", now=0.0) is not None
-    assert len(sources) == 4
+    assert len(list(sources)) == 4
     again = Sources(interval=10.0, most_of_a_host=2)
     again.load(list(sources))
     assert again.add("sitemap", "http://a/3", "a", now=0.0) is None
