@@ -228,12 +228,10 @@ class Refresh:
     def _heartbeat(self) -> None:
         refresher, engine = self._refresher, self._crawler.engine
         now = refresher.clock()
-        if not refresher.heartbeat(now):
-            end_loudly(self._crawler, "crawlsched_lease_lost")
-        if refresher.lost_database is not None:
-            end_loudly(self._crawler, "crawlsched_database_replaced", refresher.lost_database)
-        is_busy = engine is None or engine.paused or engine.needs_backout()
-        silence = 0.0 if is_busy else refresher.silence(now)
+        refresher.heartbeat(now)
+        if refresher.lost is not None:
+            end_loudly(self._crawler, *refresher.lost)
+        silence = 0.0 if engine.paused or engine.needs_backout() else refresher.silence(now)
         is_stuck = silence > max(PATIENCE, SLOTS_OF_PATIENCE / refresher.rate.slots.rate)
         if is_stuck and self._was_stuck:  # twice, since the whole machine may have slept
             sentence = f"No slot has been used for {silence:.0f} s, so this crawl ends; start it again."

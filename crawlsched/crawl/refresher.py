@@ -105,7 +105,6 @@ class Refresher:
         self.planner.frontier.new.limit = self.hosts.limit
         self.hosts.least_delay = least_delay
         self.is_open = False
-        self._owned = True
         self.has_read_commands = False
         #: Whether Scrapy has requests in line; the scheduler replaces this function.
         self.has_requests: Callable[[], bool] = lambda: True
@@ -114,8 +113,8 @@ class Refresher:
         #: Called when this process has got a shard, and when the owner of a shard was asked for something.
         self.on_shard: Callable[[], None] | None = None
         self.on_commands: Callable[[Shard], None] = lambda shard: None
-        #: A sentence about the database, if this is no longer the database in which the crawl began.
-        self.lost_database: str | None = None
+        #: The ``finish_reason`` and a sentence for the log, once this crawl has lost its lease or its database.
+        self.lost: tuple[str, str | None] | None = None
         #: This process's part where several processes crawl the collection; None: this is the only process.
         self.sharing: Share | None = None
         if settings.shards is not None:
@@ -125,18 +124,14 @@ class Refresher:
         self.growth = Growth(
             lambda: len(self.collection.index) - len(self.planner.frontier.new), lambda: self.planner.bandwidth, clock()
         )
-        self.long_work = LongWork(
-            clock, lambda: self.is_open, lambda: len(self.collection.unsaved) <= _MOST_ROWS_PER_FLUSH
-        )
+        self.long_work = LongWork(clock, lambda: len(self.collection.unsaved) <= _MOST_ROWS_PER_FLUSH)
         self.visits = Visits()
         self.probes = Probes(
             rng, lambda: bool(self.planner.frontier.new), enabled=settings.probes, has_room=self._has_room_for_probes
         )
         self.starts = Starts(settings.starts_first)
-        self.one_pass = None
-        if settings.one_pass:
-            most = None if settings.one_pass is True else settings.one_pass
-            self.one_pass = OnePass(self.planner, most, self.hosts.failing_since)
+        one_pass = settings.one_pass
+        self.one_pass = OnePass(self.planner, one_pass, self.hosts.failing_since) if one_pass else None
         self.book = DeliveryBook(self.collection, clock(), self.one_pass)
         self.admission = Admission(
             collection=self.collection,
@@ -192,12 +187,8 @@ class Refresher:
     def open(self) -> None:
         """Open the store and load the collection, or join those who share it."""
         if self.sharing is not None:
+            self.sharing.open()
             self.is_open = True
-            try:
-                self.sharing.open()
-            except BaseException:
-                self.is_open = False
-                raise
             return
         self.shard_pages.open(self.clock())
         self.is_open = True
@@ -374,7 +365,7 @@ class Refresher:
 
     def sweep(self, now: float) -> None:
         """End the visits and deliveries whose end was not announced, and look which hosts fail."""
-        if self._failing_hosts.is_due(now):
+        if now >= self._failing_hosts.next_look:
             self.long_work.add(self._failing_hosts.look(now))
         self.visit_ends.end_lost(now)
         if self.rate.rests:
@@ -390,13 +381,12 @@ class Refresher:
             if self.collection.knows(probe.page):
                 self.planner.release(probe.page, now)
 
-    def heartbeat(self, now: float) -> bool:
-        """Tell the store that this process lives; return False once another process has taken its place."""
+    def heartbeat(self, now: float) -> None:
+        """Tell the store that this process lives."""
         if self.sharing is not None:
             self.sharing.heartbeat()
         elif not self.collection.aside.is_busy_with(_HEARTBEAT):
             self._note(now)
-        return self._owned
 
     def _note(self, now: float) -> None:
         """Write down the state of the crawl, also between two heartbeats when it pauses."""
@@ -405,9 +395,10 @@ class Refresher:
 
     def _beat(self, status: dict[str, Any]) -> None:
         try:
-            self._owned = self.collection.lease.heartbeat(None, status)
+            if not self.collection.lease.heartbeat(None, status):
+                self.lost = "crawlsched_lease_lost", None
         except DatabaseReplaced as error:
-            self.lost_database = str(error)
+            self.lost = "crawlsched_database_replaced", str(error)
 
     def status(self, now: float) -> dict[str, Any]:
         """The status of a running crawl, for `crawlsched status`."""

@@ -353,7 +353,7 @@ class Responses:
             since = seconds_since(fetched.last_modified, fetched.date, now)
         before = self._planner.standing(page)
         if self._planner.pages.state.item(page) != LIVE and self._planner.pages.n_errors.item(page):
-            self.failing_hosts.returned(self._planner.pages.host.item(page))
+            self.failing_hosts.returned[self._planner.pages.host.item(page)] += 1
         learned = self._planner.crawled(page, now, verdict.changed, doubt=doubt, time_since_modified=since)
         self.collection.unsaved.page(page, now)
         if verdict.changed:
