@@ -21,8 +21,6 @@ from crawlsched.store import PageFacts, Source, host_of
 
 __all__ = ["Dispatcher"]
 
-_Begun = tuple[Visit, PageFacts]
-
 # A slot tries at most this number of pages whose requests cannot be made or are refused.
 _TRIES = 20
 
@@ -44,7 +42,7 @@ class Dispatcher:
         self._planner, self._count = self.collection.planner, self.collection.count
         self._pick = self._planner.pick if self.one_pass is None else self.one_pass.pick
 
-    def next_pages(self, now: float, host_free_at: Callable[[int, float], float]) -> Iterator[_Begun]:
+    def next_pages(self, now: float, host_free_at: Callable[[int, float], float]) -> Iterator[tuple[Visit, PageFacts]]:
         """Yield visits of the most valuable pages whose hosts may be asked now; a visit begins when it is yielded."""
         for _ in range(_TRIES):
             if (pick := self._pick(now, host_free_at)) is None:
@@ -52,7 +50,7 @@ class Dispatcher:
             if (begun := self._begin(pick.page, pick.reason, now)) is not None:
                 yield begun
 
-    def next_start(self, now: float, host_free_at: Callable[[int, float], float]) -> _Begun | None:
+    def next_start(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, PageFacts] | None:
         """Begin the visit of the next page in line among the first start requests, and return it."""
         line, planner = self.starts.line, self._planner
         planner.frontier.advance(now)  # probes need the number of new pages, and `pick` is not called now
@@ -68,7 +66,7 @@ class Dispatcher:
                 return begun
         return None
 
-    def _begin(self, page: int, reason: str, now: float, probe: Probe | None = None) -> _Begun | None:
+    def _begin(self, page: int, reason: str, now: float, probe: Probe | None = None) -> tuple[Visit, PageFacts] | None:
         try:
             facts = self._facts_to_send(page, now, reason)
             if facts is None:
@@ -136,7 +134,7 @@ class Dispatcher:
         self._count("crawlsched/dispatched")
         return visit, source
 
-    def next_probe(self, now: float, host_free_at: Callable[[int, float], float]) -> _Begun | None:
+    def next_probe(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, PageFacts] | None:
         """Begin the oldest second fetch that may go out now, and return it."""
         while (probe := self.probes.next_due(now, lambda host: host_free_at(host, now) <= now)) is not None:
             if not self.collection.knows(probe.page):  # forgotten meanwhile
