@@ -13,7 +13,6 @@ from typing import Self
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
-from scrapy.utils.python import global_object_name
 from scrapy.utils.spider import DefaultSpider
 
 from crawlsched.addon.downloadermiddlewares import RefreshMiddleware
@@ -95,9 +94,8 @@ class Addon:
         priority = settings.getpriority("SCHEDULER") or 0
         configured = settings["SCHEDULER"]
         if priority > SETTINGS_PRIORITIES["addon"]:
-            path = configured if isinstance(configured, str) else global_object_name(configured)
             raise NotConfigured(
-                f"SCHEDULER is set to {path!r} by the project or the command line, and crawlsched is a "
+                f"SCHEDULER is set to {configured!r} by the project or the command line, and crawlsched is a "
                 "scheduler itself, so this crawl goes on without it. To have it, remove SCHEDULER."
             )
         settings.set(FALLBACK_SCHEDULER, configured, "addon")
