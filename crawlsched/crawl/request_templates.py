@@ -86,9 +86,8 @@ def request_digest(data: Mapping[str, Any] | None) -> int:
     data = data or {}
     meta = {name: value for name, value in data.get("meta", {}).items() if name not in _PLACE_META}
     with_it = {name: value for name, value in (("meta", meta), ("cb_kwargs", data.get("cb_kwargs"))) if value}
-    others = {
-        name: value for name, value in data.items() if name not in ("meta", "cb_kwargs", "headers", "dont_filter")
-    }
+    apart = "meta", "cb_kwargs", "headers", "dont_filter"
+    others = {name: value for name, value in data.items() if name not in apart}
     if headers := [pair for pair in data.get("headers", []) if pair[0].lower() != "referer"]:
         others["headers"] = headers
     return _bits(with_it, 24) << _OTHERS | _bits(others, _OTHERS - 1) << 1 | 1
