@@ -175,8 +175,8 @@ def download_slot(crawler: Crawler, name: str) -> DownloadSlot | None:
     # Scrapy 2.19 has `jitter`, a share of the delay, and the monotonic clock.
     jitter = slot.jitter if hasattr(slot, "jitter") else 0.5 * slot.randomize_delay
     least_delay = max(0.0, slot.delay * (1.0 - jitter))
-    # Scrapy draws a new delay at each check. Only a request that waits in the slot's queue is sent at the end of the
-    # delay drawn at its check.
+    # Scrapy draws a new delay at each check, and only a request in the slot's queue has to wait until the end of this
+    # delay.
     clock = time.time if slot.lastseen > _SINCE_1970 else time.monotonic
     left = slot.lastseen + least_delay - clock()
     return DownloadSlot(slot.concurrency + 1, least_delay, left, bool(slot.queue))

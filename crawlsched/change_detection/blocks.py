@@ -281,7 +281,7 @@ class _Cut:
         return self._blocks
 
     def _read_rest(self, markup: str) -> None:
-        """Add the rest of the page to the remainder: its text, the words of its tags, and its data."""
+        """Add the unread part of the page to the remainder: its text, the words of its tags, and its data."""
         text, tags, scripts = skimmed(markup)
         for written, held in scripts[:MOST_BLOCKS]:
             self._read_script(Tag(written), held)

@@ -202,7 +202,7 @@ def normalised(text: str, *, references: bool = True) -> str:
     ('Fish & chips', 'coop "office" café')
     """
     if references and 0 < text.count("&") <= n_read_singly(text):
-        # Python refuses to read a number of thousands of digits. No number of more than eight digits is a character.
+        # Python refuses to read a number of thousands of digits. A number of more than eight digits is no character.
         text = unescape(_LONG_REFERENCE.sub("\ufffd", text) if "&#" in text else text)
     if not text.isascii():
         text = _UNSEEN_SPELLING.sub(lambda found: _SPELLING[ord(found[0])], text)

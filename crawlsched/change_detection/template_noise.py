@@ -163,7 +163,7 @@ class TemplateNoise:
         self.is_shared = False
         self.n_probes = 0
         self.n_quiet = 0
-        #: The number of successive pages with former content whose second fetch showed the same content.
+        #: The number of pages in a row that showed the same former content at both fetches.
         self.n_returns = 0
         self.n_learned = self.n_written = 0
 

@@ -48,11 +48,11 @@ class Difference(NamedTuple):
     n: int = 1
     left: str = ""  # the tokens before (`left`) and after (`right`) the replaced tokens; see `token_runs`
     right: str = ""
-    old: str = ""  # the tokens or the block before (`old`) and now (`new`); for "order" `new` is a digest
+    old: str = ""  # the old tokens or the old block; `new`: the new ones, or for "order" a digest
     new: str = ""
     is_digits: bool = False  # whether only digits differ
     kept: tuple[str, ...] = ()  # the tokens of the block that stayed, with "#" for digits
-    was: str = ""  # the whole text of the block before (`was`) and now (`says`)
+    was: str = ""  # the whole old text of the block; `says`: its whole new text
     says: str = ""
 
     @property

@@ -179,7 +179,7 @@ class _Visits:
         self._digest.append(line.digest)
 
     def in_order(self) -> "Callable[[int, int], Iterable[PastVisit]]":
-        """Return a function of (start, stop), whose result is the visits of these pages by page and time."""
+        """Return a function that returns the visits of the pages from `start` to `stop`, ordered by page and time."""
         import numpy as np
 
         columns = [np.array(column) for column in (self._place, self._time, self._changed, self._digest)]

@@ -185,8 +185,8 @@ class Feed:
                 rows = changes.after(connection, key, cursor[key[0]], limit)
                 # If old changes are deleted after this check, the next call reports the deletion.
                 found.append([(row.time, key, row) for row in rows])
-            # The changes of a shard stay in their order, even if their times are not in order. A cursor is a position,
-            # and must not skip a change.
+            # Each shard's changes stay in the order of the feed, even if their times are not in order. A cursor is a
+            # position, and must not skip a change.
             given = []
             for _, key, row in islice(heapq.merge(*found, key=lambda one: one[0]), limit):
                 cursor = cursor.after(key[0], row.id)

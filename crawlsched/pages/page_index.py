@@ -79,7 +79,7 @@ class PageIndex:
         self._segments[number] = np.insert(keys_here, at, keys[new]), np.insert(pages_here, at, pages[new])
 
     def discard(self, pages: NDArray[np.integer]) -> None:
-        """Forget the fingerprints of pages, whose rows must not be added again before `purged`; O(pages discarded)."""
+        """Forget the fingerprints of pages. Rows must not be added again before `purged`. O(pages discarded)."""
         self._gone = np.sort(np.concatenate([self._gone, pages.astype(np.int32)]))
         self._n = None
 

@@ -250,7 +250,7 @@ def read_function(*names: str) -> Callable[[object], Any]:
 
 
 def _texts(value: object, separator: str | None = r"[\s,]+") -> tuple[str, ...]:
-    """Read a list of texts, also from JSON or from a text with separators between them (None: a single text)."""
+    """Read a list of texts, also from JSON or from a text. The text is split at `separator`, unless this is None."""
     if _is_none(value):
         return ()
     if isinstance(value, str):

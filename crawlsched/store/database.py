@@ -169,7 +169,7 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """Open a writing transaction, which commits at the end; failures are the driver's errors."""
+        """Open a writing transaction, which commits at the end; a failure raises the driver's error."""
         with self.engine.connect() as connection:
             # On SQLite the write lock is taken first, since a transaction that has begun to read cannot wait for it.
             connection = connection.execution_options(crawlsched_writes=True)
@@ -178,7 +178,7 @@ class Database:
 
     @contextmanager
     def at_once(self) -> Iterator[Connection]:
-        """Open a connection on which PostgreSQL commits each statement by itself; failures are the driver's errors.
+        """Open a connection on which PostgreSQL commits each statement by itself; a failure raises the driver's error.
 
         Otherwise, if a process is stopped before its commit, rows that all processes need would stay locked.
         """

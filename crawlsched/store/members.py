@@ -121,7 +121,7 @@ class SharedCollection(Part):
 
     @classmethod
     def open(cls, database: Database, name: str, n_shards: int | None = None, rate: float = 1.0) -> SharedCollection:
-        """Open a shared collection; with `n_shards`, make a missing collection with this `rate`."""
+        """Open a shared collection; if `n_shards` is given, make a missing collection, with this `rate`."""
         if database.is_sqlite:
             raise StoreError(
                 "CRAWLSCHED_SHARDS needs PostgreSQL, for several processes cannot share an SQLite file; "

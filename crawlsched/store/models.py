@@ -107,7 +107,7 @@ def _state(name: str, kind: Any, **options: Any) -> Column[Any]:
     return Column(name, kind, info={"is_state": True}, **options)
 
 
-# The data of a page that a crawl reads when it begins, and writes at each visit.
+# Each page's data, which a crawl reads when it begins, and writes at each visit.
 pages = _table(
     "pages",
     {"page": BigInteger},
@@ -183,7 +183,7 @@ page_traces = _table(
     sqlite_with_rowid=False,
 )
 
-# The text of a page and its text before, stored where CRAWLSCHED_KEPT_TEXT_BYTES is above 0.
+# The text of a page and its earlier text, stored if CRAWLSCHED_KEPT_TEXT_BYTES is above 0.
 page_texts = _table(
     "page_texts",
     {"page": BigInteger},
