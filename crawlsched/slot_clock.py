@@ -96,7 +96,7 @@ class SlotClock:
         self._index += 1
 
     def pay(self, now: float) -> None:
-        """Use up a late slot, or without late slots the next slot, for a request that was sent without a slot."""
+        """For a request that was sent without a slot, use up a late slot or, if there is none, the next slot."""
         self.take(now)
 
     def skip(self, now: float) -> int:

@@ -48,6 +48,7 @@ class FailingHosts:
         exist = np.zeros(counts.shape[1], np.bool_)
         for start in range(0, n, _AT_ONCE):
             rows = np.arange(start, min(start + _AT_ONCE, n))
+            rows = rows[pages.host[rows] < exist.size]  # a free row may have got a page of a newer host
             state, hosts = pages.state[rows], pages.host[rows]
             exist[hosts[state > 0]] = True
             states += np.bincount(state, minlength=states.size)

@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 
 def obey_pending(refresher: Refresher, shard: Shard) -> None:
-    """Obey the commands for a shard, which another thread reads from the database."""
+    """Obey the commands for a shard; another thread reads them from the database."""
     collection = refresher.collection
     collection.aside.collect()
     reading = f"reading commands ({shard.number})"
@@ -109,7 +109,7 @@ def _ask_again(refresher: Refresher, pages: NDArray[np.integer], now: float) -> 
 
 
 def _recrawl_all(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answer: _Answer) -> None:
-    """Crawl all pages of a host, of a pattern, or of the collection, which another thread finds."""
+    """Crawl all pages of a host, of a pattern, or of the collection; another thread finds these pages."""
     collection, kind, value = refresher.collection, arguments["kind"], arguments["value"]
 
     def found(numbers: NDArray[np.int64]) -> None:
@@ -151,7 +151,7 @@ def _found(refresher: Refresher, url: str, importance: float | None) -> FoundPag
 
 
 def _next(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answer: _Answer) -> None:
-    """Name the pages whose visits end next: first the requested pages, then the pages to be requested next."""
+    """Name the next pages: first the pages whose response is awaited, and then the pages to be requested."""
     planner, collection, n, now = refresher.planner, refresher.collection, int(arguments["n"]), refresher.clock()
     asked = [(visit.page, visit.opened_at) for visit in refresher.visits if visit.page >= 0]
     asked += [(probe.page, probe.asked_at) for probe in refresher.probes]  # pages that wait for a second fetch
