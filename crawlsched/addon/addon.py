@@ -38,8 +38,9 @@ _SCRAPYS_OWN = (
     # Scrapy's default starts 100 tasks for every response. They cost more than all other work on the response.
     ("CONCURRENT_ITEMS", 4, "fewer tasks for each response"),
 )
-# Only these commands run a spider. Other commands, of Scrapy or of other packages, fetch one URL at most.
-_CRAWLING_COMMANDS = frozenset({"scrapy.commands.crawl", "scrapy.commands.runspider"})
+# Only these commands run a spider (None: a script). Other commands, of Scrapy or of other packages, fetch one URL at
+# most.
+_CRAWLING_COMMANDS = frozenset({"scrapy.commands.crawl", "scrapy.commands.runspider", None})
 
 
 class Addon:
@@ -76,7 +77,8 @@ class Addon:
         if not settings.getbool("CRAWLSCHED_ENABLED", True):
             raise NotConfigured("CRAWLSCHED_ENABLED is False, so this crawl goes on without crawlsched.")
         require_posix()
-        if (command := _other_command()) is not None:
+        if running_command() not in _CRAWLING_COMMANDS:
+            command = str(running_command()).rpartition(".")[2]
             raise NotConfigured(f"scrapy {command} is no crawl, so the spider's pages are left alone.")
         if issubclass(self._crawler.spidercls, DefaultSpider):
             raise NotConfigured("there is no spider, so no pages are kept.")
@@ -100,12 +102,6 @@ class Addon:
             )
         settings.set(FALLBACK_SCHEDULER, configured, "addon")
         settings.set("SCHEDULER", Scheduler, "addon")
-
-
-def _other_command() -> str | None:
-    """Return the name of the running Scrapy command; None for a command that crawls, and in scripts."""
-    module = running_command()
-    return None if module is None or module in _CRAWLING_COMMANDS else module.rpartition(".")[2]
 
 
 def _set_unless_the_project_does(settings: BaseSettings) -> None:

@@ -74,7 +74,6 @@ class Scheduler(BaseScheduler):
         self._offered: Request | None = None  # the request that engine.crawl() has now
         self._handed_over: deque[Request] = deque()  # requests for the next calls of next_request()
         self._givers = deque([self._give_source, self._give_fallback, self._give_page])  # the last giver is at the end
-        self._engine_was_busy = False
         self._closed = False
         self._was_stopped = False  # whether this standby was stopped before its crawl began
         self._look_whether_quiet_at = 0.0
@@ -149,8 +148,7 @@ class Scheduler(BaseScheduler):
     def close(self, reason: str) -> Deferred[None] | None:
         """Write everything down; nothing is lost. Meanwhile the event loop goes on."""
         self._closed = True
-        if self._timer is not None:
-            self._timer.cancel()
+        self._arm(0.0)  # ends the timer
         for request in (*self._handed_over, *self._continuations):
             visit = self._visits.get(request.meta.get("crawlsched_visit"))
             if visit is not None and not visit.tracked:
@@ -215,12 +213,7 @@ class Scheduler(BaseScheduler):
 
     def next_request(self) -> Request | None:
         """Return a request if a slot has just come, or None."""
-        if self._handed_over:
-            return self._handed_over.popleft()
-        if self._engine_was_busy:
-            self._engine_was_busy = False
-            self._arm(0.0)
-        return None
+        return self._handed_over.popleft() if self._handed_over else None
 
     # -- what programs call
 
@@ -254,14 +247,9 @@ class Scheduler(BaseScheduler):
 
     def _add_page(self, request: Request, delivery: Delivery | None, template: RequestTemplate | None) -> bool:
         meta = request.meta
-        page = FoundPage(
-            request.url,
-            self._fingerprint(request),
-            meta.get("download_slot") or urlparse_cached(request).hostname or "",
-            meta.get("crawlsched_importance"),
-            template,
-            int(meta.get("depth", 0)),
-        )
+        host = meta.get("download_slot") or urlparse_cached(request).hostname or ""
+        importance, depth = meta.get("crawlsched_importance"), int(meta.get("depth", 0))
+        page = FoundPage(request.url, self._fingerprint(request), host, importance, template, depth)
         again, is_start = request.dont_filter or not self._filters, bool(meta.get("is_start_request"))
         asked = PageRequest(page, again, is_start, -1 if delivery is None else delivery.page)
         if self._own_filter is not None and not asked.again:
@@ -318,7 +306,6 @@ class Scheduler(BaseScheduler):
         if self._handed_over or engine.paused or engine.needs_backout() or is_held_up:
             # The slot is not lost: the slot clock makes up for it if the engine is free again within the longest debt
             # of the clock.
-            self._engine_was_busy = True
             self._arm(min(1.0 / slots.rate, LOOK_AGAIN))
             return
         # At hundreds of slots a second, several may have come since the last tick. The clock still keeps them apart.
