@@ -16,10 +16,9 @@ from crawlsched.change_signals import part_number
 from crawlsched.crawl.guard import Guard
 from crawlsched.crawl.hosts import Hosts
 from crawlsched.crawl.learned import Learned
-from crawlsched.crawl.page_numbers import PageNumbers
 from crawlsched.crawl.page_rules import PageRules
 from crawlsched.crawl.request_templates import RequestTemplate, request_digest
-from crawlsched.crawl.shard import Shards
+from crawlsched.crawl.shard import PageNumbers, Shards
 from crawlsched.crawl.side_thread import Aside
 from crawlsched.crawl.sources import Sources
 from crawlsched.crawl.unsaved import Unsaved
@@ -179,8 +178,7 @@ class Collection:
         for row, number, page in zip(rows, self.numbers.of(added).tolist(), found, strict=True):
             name = page.request_fingerprint
             self.index.add(name, row)
-            digest = page.template.digest if page.template else None
-            data = page.template.data if page.template else None
+            digest, data = (page.template.digest, page.template.data) if page.template else (None, None)
             self.planner.pages.request_digest[row] = request_digest(data)
             batch, _ = self.unsaved.of_page(row, now)
             batch.new_pages[number] = NewPage(

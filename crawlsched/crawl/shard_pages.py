@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crawlsched.change_signals import FurtherRow
 from crawlsched.crawl.collection import Collection
 from crawlsched.crawl.request_templates import without_credentials
 from crawlsched.crawl.shard import Shard
@@ -17,7 +16,7 @@ from crawlsched.crawl.side_thread import give_memory_back
 from crawlsched.pages.marks import RECRAWL, RUN_ONLY
 from crawlsched.pages.page_index import PageIndex
 from crawlsched.planner import Plan
-from crawlsched.store import Host, Source, Store
+from crawlsched.store import Host, Store
 from crawlsched.store.loading import sound_pages
 from crawlsched.store.records import last_plan
 from crawlsched.store.rows import ROWS_AT_ONCE
@@ -35,18 +34,16 @@ MOVED_AT_ONCE = 500
 _BLOCKS_TOGETHER = 100
 
 
-class StoredShard(NamedTuple):
+class StoredShard:
     """What a store contains of a shard, or of a collection without shards."""
 
-    shard: Shard
-    n_pages: int
-    blocks: Iterable[Block]  # as `Store.load` gives them
-    further: list[tuple[int, int, *FurtherRow]]  # announcements of one page by several sources: page, source, and more
-    sources: list[Source]
-    hosts: list[Host]
-    undelivered: list[int]
-    learned: list[str]
-    plan: dict[str, Any] | None
+    def __init__(self, shard: Shard, blocks: Iterable[Block]) -> None:
+        reader = shard.store.reader
+        self.shard, self.n_pages = shard, reader.count_pages()
+        self.blocks = blocks  # as `Store.load` gives them
+        self.sources, self.further = reader.sources(), reader.further_sources()
+        self.hosts, self.undelivered = reader.hosts(), reader.undelivered()
+        self.learned, self.plan = reader.learned(), last_plan(shard.store)
 
 
 class ShardPages:
@@ -80,7 +77,7 @@ class ShardPages:
 
         If `at_once` is given, the whole shard is read now, in blocks of that number of rows.
         """
-        store, reader = shard.store, shard.store.reader
+        store = shard.store
         if not self._collection.settings.keep_credentials:
             store.forgetting.rewrite_templates(without_credentials)
         found = store.load(
@@ -92,17 +89,7 @@ class ShardPages:
             estimator=self._planner.estimator,
         )
         blocks = (sound_pages(block) for block in found if block["page"].size)
-        return StoredShard(
-            shard,
-            reader.count_pages(),
-            blocks if at_once is None else list(blocks),
-            reader.further_sources(),
-            reader.sources(),
-            reader.hosts(),
-            reader.undelivered(),
-            reader.learned(),
-            last_plan(store),
-        )
+        return StoredShard(shard, blocks if at_once is None else list(blocks))
 
     def take_in(self, stored: StoredShard, now: float) -> Iterator[None]:
         """Take a shard in, step by step; it is in memory after the last step."""

@@ -310,8 +310,7 @@ class SharedCrawl:
             row = self.handing_over.row(host, SIGNAL, {"urls": some, "source": source, "again": True}, now, of=None)
             assert row is not None
             self._membership.hand_over(row)
-        polls = self._refresher.polls
-        return polls.announce(polls.known_pages(here)[0], source, now)
+        return self._refresher.polls.signal(here, source, now)
 
 
 def refresher_of(crawler: Crawler) -> Refresher:
