@@ -69,7 +69,6 @@ class ShardPages:
         except BaseException:
             store.close()
             raise
-        collection.begin_writing()
         give_memory_back()
 
     def read(self, shard: Shard, *, at_once: int | None = None) -> StoredShard:
@@ -106,7 +105,9 @@ class ShardPages:
             self._take_host_in(host)
         shard.learned = set(stored.learned)
         self._shards.here[shard.number] = shard
-        shard.n_pages = self._shards.pages_of(shard.number).size
+        pages = self._shards.pages_of(shard.number)
+        shard.n_pages = pages.size
+        planner.force(pages[planner.pages.marks[pages] & RECRAWL != 0], now)
         for number in self._shards.hosts_of(shard.number) if self._shards.n is not None else ():
             planner.frontier.release_host(number)
         undelivered = self._shards.rows_of(shard, stored.undelivered)
@@ -121,7 +122,7 @@ class ShardPages:
         n_pages = planner.pages.n + stored.n_pages
         planner.reserve(n_pages)
         numbers.reserve(n_pages)
-        n_before, n_unlearned, asked = planner.clipped, 0, [np.empty(0, np.intp)]
+        n_before, n_unlearned = planner.clipped, 0
         waiting: list[tuple[NDArray[np.uint64], NDArray[np.intp]]] = []
         for number, block in enumerate(stored.blocks, 1):
             rows = self._rows_for(block["page"].size, now)
@@ -130,8 +131,7 @@ class ShardPages:
             numbers.put(rows, block["page"])
             if planner.learned is not None:
                 n_unlearned += int(np.count_nonzero((block["n_crawls"] > 0) & ~block["has_estimator_state"]))
-            planner.pages.marks[rows] = marks = planner.pages.marks[rows] & ~np.uint16(RUN_ONLY)
-            asked.append(rows[marks & RECRAWL != 0])
+            planner.pages.marks[rows] &= ~np.uint16(RUN_ONLY)
             waiting.append((PageIndex.keys(self._request_fingerprints(shard, block)), rows))
             if self._shards.n is not None:  # nothing is sent before the shard is here
                 for host in np.unique(planner.pages.host[rows]).tolist():
@@ -144,7 +144,6 @@ class ShardPages:
         known = zip(pages.tolist(), stored.further, strict=True)
         planner.load_further([(row, here[of], *rest) for row, (_, of, *rest) in known if row >= 0 and of in here], now)
         yield from self._collection.rules.count_known(shard.store)
-        planner.force(np.concatenate(asked), now)
         if n_unlearned:
             logger.warning(
                 "%d pages are new to this CRAWLSCHED_ESTIMATOR; `crawlsched db refit` teaches it their stored visits.",
@@ -174,7 +173,7 @@ class ShardPages:
     def leave(self, number: int) -> Iterator[None]:
         """Give up a shard, and drop rows that are not handed over; its pages are taken out of memory step by step."""
         shard = self._shards.here.pop(number)
-        self._collection.left_out.append(self._collection.unsaved.leave(number))
+        self._collection.write_behind.left_out.append(self._collection.unsaved.leave(number))
         hosts, now = self._shards.hosts_of(number), self._planner.now
         for host in hosts:
             self._planner.frontier.rest_host(host, np.inf)
