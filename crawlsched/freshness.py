@@ -25,8 +25,8 @@ def expected_freshness(rates: ArrayLike, change_rate: ArrayLike, importance: Arr
 
     Notes
     -----
-    It is the objective of problem (5) in Busa-Fekete et al., divided by the sum of the importances. Section 6.2 of the
-    paper calls it accuracy.
+    This is the objective of problem (5) in Busa-Fekete et al., divided by the sum of the importances. Section 6.2 of
+    the paper calls it accuracy.
 
     References
     ----------

@@ -29,6 +29,7 @@ from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 from scrapy.utils.reactor import is_asyncio_reactor_installed
+from twisted.internet.defer import Deferred
 from twisted.internet.task import LoopingCall
 from twisted.internet.threads import deferToThread
 
@@ -109,7 +110,7 @@ _SAYS_WHAT_IT_PARSED = hasattr(signals, "robots_parsed")
 
 
 def robots_downloaded(crawler: Crawler, request: Request, response: Response) -> None:
-    """Send `ROBOTS_PARSED` for a robots.txt that passes the middlewares, if Scrapy does not send it."""
+    """Send `ROBOTS_PARSED` for a robots.txt that comes through the middlewares, if Scrapy does not send it."""
     if not _SAYS_WHAT_IT_PARSED:
         parser = load_object(crawler.settings["ROBOTSTXT_PARSER"]).from_crawler(crawler, response.body)
         crawler.signals.send_catch_log(ROBOTS_PARSED, robotparser=parser, request=request)
@@ -154,7 +155,7 @@ class DownloadSlot(NamedTuple):
     """The state of a host in Scrapy's downloader.
 
     `concurrency` is the largest number of requests at the same time, including a request that waits for its delay.
-    `least_delay` is the shortest time between two requests in seconds, and `seconds_left` is what is left of this time.
+    `least_delay` is the shortest time between two requests in seconds, and `seconds_left` is the rest of this time.
     If `is_full`, there is no room for another request.
     """
 
@@ -175,8 +176,8 @@ def download_slot(crawler: Crawler, name: str) -> DownloadSlot | None:
     # Scrapy 2.19 has `jitter`, a share of the delay, and the monotonic clock.
     jitter = slot.jitter if hasattr(slot, "jitter") else 0.5 * slot.randomize_delay
     least_delay = max(0.0, slot.delay * (1.0 - jitter))
-    # Scrapy draws a new delay at each check. Only a request that waits in the slot's queue is sent at the end of the
-    # delay drawn at its check.
+    # Scrapy draws a new delay at each check, and only a request in the slot's queue has to wait until the end of this
+    # delay.
     clock = time.time if slot.lastseen > _SINCE_1970 else time.monotonic
     left = slot.lastseen + least_delay - clock()
     return DownloadSlot(slot.concurrency + 1, least_delay, left, bool(slot.queue))
@@ -219,7 +220,7 @@ def download_handlers(crawler: Crawler) -> Any:
 
 
 def stand_before_handlers(crawler: Crawler, make: Callable[[Any], _T]) -> _T | None:
-    """Replace Scrapy's download handlers by ``make(handlers)``, and return this; None if there are no handlers."""
+    """Replace Scrapy's download handlers by ``make(handlers)``, and return the new object; None without handlers."""
     if (handlers := download_handlers(crawler)) is None:
         return None
     made = crawler.engine.downloader.handlers = make(handlers)  # type: ignore[assignment]
@@ -239,17 +240,17 @@ def robots_facts(parser: Any, user_agent: str) -> tuple[list[str], float | None]
     """Return the Sitemap lines of a parsed robots.txt, and its Crawl-delay in seconds."""
     inner = getattr(parser, "rp", None)  # a parser of Scrapy contains the parser of a library, which has more methods
     sitemaps = getattr(inner, "sitemaps", None) or getattr(inner, "site_maps", None) or ()
-    ask = getattr(parser, "crawl_delay", None) or getattr(inner, "crawl_delay", None)  # Scrapy 2.18 has the first
+    ask = getattr(parser, "crawl_delay", None) or getattr(inner, "crawl_delay", None)  # Scrapy 2.18 has `crawl_delay`
     found = sitemaps() if callable(sitemaps) else sitemaps
     return list(found or ()), ask(user_agent) if callable(ask) else None
 
 
 @_nicety("each robots.txt is read once")
-def put_robots(crawler: Crawler, netloc: str, parser: Any) -> None:
-    """Replace the robots.txt by which Scrapy checks requests to a host."""
+def forget_robots(crawler: Crawler, netloc: str) -> None:
+    """Let Scrapy read the robots.txt of a host again before the next request to the host."""
     middleware: Any = crawler.get_downloader_middleware(RobotsTxtMiddleware)
-    if middleware is not None:
-        middleware._parsers[netloc] = parser
+    if middleware is not None and not isinstance(middleware._parsers.get(netloc), Deferred):  # it is not being read now
+        middleware._parsers.pop(netloc, None)
 
 
 def running_command() -> str | None:

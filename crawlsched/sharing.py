@@ -1,13 +1,13 @@
 """Sharing: the rules by which many processes share one collection and one rate, without database, clock or Scrapy.
 
-A member is one of these processes. `shard_of` returns the shard of a host, `assigned` the member that should own each
-shard, and `divided` each shard's part of the rate. A member renews its grant (`Renewal`, `Answer`). Its `Grant` then
-has the rate that it may use. `store.members` sends renewals to PostgreSQL.
+A member is one of these processes. `shard_of` returns the shard of a host, `assigned` returns the member that should
+own each shard, and `divided` returns each shard's part of the rate. A member renews its grant (`Renewal`, `Answer`).
+The `Grant` then has the rate that the member may use. `store.members` sends renewals to PostgreSQL.
 
 A function in the database decides on renewals (see the first migration). Tests compare it with the same rule in Python,
-and try that rule with wrong clocks, lost answers, pauses and deaths. A lock on the budget's row makes calls run
-one after the other. So the sum of the grants which have not expired never exceeds the rate. A member uses a higher
-rate only after the database has written this rate. A lower rate is used at once, and written by the next renewal.
+and try that rule with wrong clocks, lost answers, pauses and deaths. A lock on the budget's row makes calls run one
+after the other. So the sum of all valid grants never exceeds the rate. A member uses a higher rate only after the
+database has written this rate. A member uses a lower rate at once, and the next renewal writes it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ LEASE = 6.0
 MARGIN = LEASE / 12
 #: Seconds between two renewals.
 RENEWAL_INTERVAL = LEASE / 3
-#: The crawl values (importance times seconds), rising, at which every demand curve is published.
+#: Every demand curve is published at these rising crawl values (importance times seconds).
 LEVELS: FloatArray = np.geomspace(1e-4, 1e8, 97)
 # Each shard gets at least this part of an equal share, so that changes of its pages are found.
 _LEAST_SHARE = 0.002
@@ -113,7 +113,7 @@ def _move(weights: Mapping[int, float], given: dict[int, str], load: dict[str, f
         ]
         if not fitting:
             return
-        # The move after which the two loads are closest.
+        # Choose the shard whose move makes the two loads most equal.
         shard = min(fitting, key=lambda shard: (abs(gap - 2.0 * weights[shard]), shard))
         given[shard] = least
         load[most] -= weights[shard]
@@ -185,7 +185,8 @@ def _at_one_level(
     if not total.max() > 0.0:
         by_pages: FloatArray = rate * pages / pages.sum()
         return by_pages
-    # The total demand falls as the level rises. The level at which the total demand is the rate is interpolated.
+    # The total demand falls as the level rises. Interpolation finds the level at which the total demand equals the
+    # rate.
     level = np.interp(-rate, -total, np.arange(total.size))
     below = min(int(level), total.size - 2)
     share = level - below

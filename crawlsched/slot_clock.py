@@ -62,7 +62,7 @@ class SlotClock:
     101.6
     """
 
-    __slots__ = ("_debt", "_earliest", "_index", "_origin", "missed", "rate", "taken")
+    __slots__ = ("_debt", "_earliest", "_index", "_origin", "missed", "rate")
 
     def __init__(self, rate: float, start: float, *, debt: float = 1.0) -> None:
         if not isfinite(start):
@@ -70,7 +70,7 @@ class SlotClock:
         if not 0.0 <= debt < inf:
             raise ValueError(f"debt must be a number of seconds that is not negative, got {debt!r}.")
         self.rate = _checked_rate(rate)
-        self.missed = self.taken = 0
+        self.missed = 0
         self._debt = debt
         self._origin = start  # time of slot 0 of the present grid
         self._index = 0  # number of the next slot
@@ -84,16 +84,19 @@ class SlotClock:
         """Whether a slot may be taken now."""
         return self.next_time(now) <= now
 
+    def lateness(self, now: float) -> float:
+        """Return for how many seconds the next slot has waited to be taken, skipped or paid; 0 if it is not due yet."""
+        return max(0.0, now - self._slot_time())
+
     def take(self, now: float) -> None:
         """Use one slot now. Check `is_due` before; a slot that is taken too early delays the next slots."""
         self._give_up_old_slots(now)
         effective = max(self._slot_time(), self._earliest, now - TIMER_SLACK)
         self._earliest = effective + GAP * (1.0 + TIMER_SLACK) / self.rate
         self._index += 1
-        self.taken += 1
 
     def pay(self, now: float) -> None:
-        """Use up a late slot, or without late slots the next slot, for a request that was sent without a slot."""
+        """For a request that was sent without a slot, use up a late slot or, if there is none, the next slot."""
         self.take(now)
 
     def skip(self, now: float) -> int:

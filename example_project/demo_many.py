@@ -13,10 +13,9 @@ second is stopped (SIGSTOP) after 60 %, for 15 % of the time, and goes on (SIGCO
 The last line printed is one JSON object. ``most_in_10_s`` is the most requests of all processes in any ten seconds, of
 ``allowed_in_10_s``. ``asked_by_two_at_once`` says how often a host was asked by one process while it still answered
 another. ``killed_waits`` and ``stopped_waits`` are the seconds from the signal to the next request to each shard that
-this process had. Other processes on its machine see at once that a process was killed. They only see that one is
-stopped when its lease ends, after six seconds. A shard of quiet hosts gets few requests at any time: up to sixteen
-seconds lay between two of them. ``freshness`` is that of the second half, ``freshness_of_all`` that of
-the whole run.
+this process had. Other processes on its machine see at once that a process was killed. They see that a process is
+stopped only when its lease ends, after six seconds. A shard of quiet hosts gets few requests at any time: up to sixteen
+seconds lay between two of them. ``freshness`` is that of the second half, ``freshness_of_all`` that of the whole run.
 """
 
 from __future__ import annotations

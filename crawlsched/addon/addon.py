@@ -8,12 +8,11 @@
 from __future__ import annotations
 
 import logging
-from typing import Any, Self
+from typing import Self
 
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
-from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 from scrapy.utils.spider import DefaultSpider
 
@@ -96,8 +95,6 @@ class Addon:
         priority = settings.getpriority("SCHEDULER") or 0
         configured = settings["SCHEDULER"]
         if priority > SETTINGS_PRIORITIES["addon"]:
-            if _is_ours(configured):
-                return
             path = configured if isinstance(configured, str) else global_object_name(configured)
             raise NotConfigured(
                 f"SCHEDULER is set to {path!r} by the project or the command line, and crawlsched is a "
@@ -111,11 +108,6 @@ def _other_command() -> str | None:
     """Return the name of the running Scrapy command; None for a command that crawls, and in scripts."""
     module = running_command()
     return None if module is None or module in _CRAWLING_COMMANDS else module.rpartition(".")[2]
-
-
-def _is_ours(configured: Any) -> bool:
-    # Not issubclass(): for Scrapy everything with a scheduler's methods is a subclass of every scheduler.
-    return Scheduler in getattr(load_object(configured), "__mro__", ())
 
 
 def _set_unless_the_project_does(settings: BaseSettings) -> None:

@@ -16,11 +16,12 @@ from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
-from scrapy.utils.defer import maybe_deferred_to_future
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.httpobj import urlparse_cached
 from twisted.internet.defer import DeferredLock
 from twisted.python.failure import Failure
 
+from crawlsched import scrapy_versions
 from crawlsched.addon.robots import RobotsFiles
 from crawlsched.addon.sending import PORTS, NotSent, PacedHandlers
 from crawlsched.change_signals import linked_hubs
@@ -30,13 +31,6 @@ from crawlsched.crawl.refresher import NotForTheSpider, Refresher
 from crawlsched.crawl.shared.shared_crawl import refresher_of
 from crawlsched.crawl.source_reading import read_source
 from crawlsched.crawl.visits import NOT_RETRIED, ResponseFacts, Visit
-from crawlsched.scrapy_versions import (
-    download_handlers,
-    is_forbidden_by_robots,
-    robots_downloaded,
-    run_in_thread,
-    take_exception_back,
-)
 from crawlsched.store import Outcome
 
 __all__ = ["RefreshMiddleware", "VisitErrback"]
@@ -72,13 +66,15 @@ class RefreshMiddleware:
         self._prepare(request)
         if request.meta.get("crawlsched_named_by_site"):
             return self._refuse_private(request)
-        if not request.meta.get("dont_obey_robotstxt") and (due := self.robots.due(request)) is not None:
-            return self.robots.read_again(due)
+        if self._is_scrapys_robots(request):
+            self.robots.asked(request)
+        elif not request.meta.get("dont_obey_robotstxt"):
+            self.robots.requested(request)
         return None
 
     async def _refuse_private(self, request: Request) -> None:
         # The address is judged before Scrapy asks for the host's robots.txt, and once more when the request is sent.
-        handlers = download_handlers(self._crawler)
+        handlers = scrapy_versions.download_handlers(self._crawler)
         if isinstance(handlers, PacedHandlers) and urlparse_cached(request).scheme in PORTS:
             await handlers.judged_host(request)
 
@@ -118,8 +114,8 @@ class RefreshMiddleware:
         visit = self._visits.get(request.meta.get("crawlsched_visit"))
         if visit is None:
             if self._is_scrapys_robots(request):
-                self.robots.fetched(request, response)
-                robots_downloaded(self._crawler, request, response)
+                response = self.robots.fetched(request, response)
+                scrapy_versions.robots_downloaded(self._crawler, request, response)
             return response
         if not visit.tracked:
             self._visits.resolve(visit.token, Outcome.CHANGED)
@@ -140,21 +136,18 @@ class RefreshMiddleware:
         return self._judged_later(visit, request, response, read)
 
     def _is_scrapys_robots(self, request: Request) -> bool:
-        meta = request.meta
-        obeys = self._obeys_robots and meta.get("dont_obey_robotstxt") and not meta.get("crawlsched_robots")
-        return bool(obeys) and urlparse_cached(request).path == "/robots.txt"
+        is_exempt = self._obeys_robots and request.meta.get("dont_obey_robotstxt")
+        return bool(is_exempt) and urlparse_cached(request).path == "/robots.txt"
 
     async def _judged_later(
         self, visit: Visit, request: Request, response: Response, read: Callable[[], Content]
     ) -> Response:
-        await maybe_deferred_to_future(self._reading.acquire())
         try:
-            content = await run_in_thread(read)
+            reading = self._reading.run(lambda: deferred_from_coro(scrapy_versions.run_in_thread(read)))
+            content = await maybe_deferred_to_future(reading)
         except Exception as error:  # the spider gets the response as without the add-on
             self._refresher.visit_ends.visit_error(visit, error, self._refresher.clock())
             return response
-        finally:
-            self._reading.release()
         if visit.outcome is not None:  # the visit ended while the body was read
             return response
         return self._judged(visit, request, response, content)
@@ -175,29 +168,34 @@ class RefreshMiddleware:
             return response
         raise NotForTheSpider(f"{response.url} has nothing new for the spider.")
 
-    def process_exception(self, request: Request, exception: Exception, spider: Spider | None = None) -> None:
+    def process_exception(
+        self, request: Request, exception: Exception, spider: Spider | None = None
+    ) -> Response | None:
         """Resolve the visit of a request that got no response."""
         visit = self._visits.get(request.meta.get("crawlsched_visit"))
-        if is_forbidden_by_robots(exception):
+        if scrapy_versions.is_forbidden_by_robots(exception):
             self.robots.refused(request)
             if visit is not None and visit.page >= 0:
                 host = urlparse_cached(request).hostname or ""
                 self._refresher.collection.withheld.note(host, "robots", request.url, self._refresher.clock())
-        if visit is None and self._is_scrapys_robots(request):
-            self.robots.fetched(request, None)
         if request.meta.get("dont_retry") == NOT_RETRIED or isinstance(exception, NotSent):
-            take_exception_back(self._crawler, exception)
-        if visit is None or isinstance(exception, NotForTheSpider | NotSent):
-            return  # not sent when the crawl ended: all open visits are released then
-        outcome = Outcome.REFUSED if isinstance(exception, IgnoreRequest) else Outcome.ERROR
-        self._refresher.visit_ends.resolve(visit, outcome, self._refresher.clock())
+            scrapy_versions.take_exception_back(self._crawler, exception)
+        if visit is None:
+            return self.robots.unanswered(request) if self._is_scrapys_robots(request) else None
+        # A request that is not sent when the crawl ends is released with all open visits.
+        if not isinstance(exception, NotForTheSpider | NotSent):
+            outcome = Outcome.REFUSED if isinstance(exception, IgnoreRequest) else Outcome.ERROR
+            self._refresher.visit_ends.resolve(visit, outcome, self._refresher.clock())
+        return None
 
     async def _source_fetched(self, visit: Visit, response: Response) -> Response:
         if response.status != 200 or "cached" in response.flags:
             self._refresher.polls.source_fetched(visit, response.status, self._refresher.clock())
         else:
             collection = self._refresher.collection
-            read = await run_in_thread(read_source, collection, visit.source, response.url, response.body)
+            read = await scrapy_versions.run_in_thread(
+                read_source, collection, visit.source, response.url, response.body
+            )
             headers = [value.decode("latin-1") for value in response.headers.getlist("Link")]
             if (linked := linked_hubs(headers, response.url)).url:
                 read.document = replace(read.document, hubs=linked)

@@ -23,21 +23,18 @@ from crawlsched.addon.lifetime import end_loudly
 from crawlsched.addon.scheduler import LOOK_INTERVAL
 from crawlsched.addon.spidermiddlewares import token_of
 from crawlsched.addon.subscribing import HubSubscriber
-from crawlsched.addon.web_process import WebProcess
+from crawlsched.addon.web_process import serve_page
 from crawlsched.crawl.collection import FLUSH_INTERVAL
 from crawlsched.crawl.figures import Figures
 from crawlsched.crawl.first_minute import FIRST_MINUTE, minute
+from crawlsched.crawl.guard import PATIENCE, SLOTS_OF_PATIENCE
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.shared.shared_crawl import refresher_of
 from crawlsched.feed.webhook import Webhook
 from crawlsched.jobs.commands import obey_pending
 from crawlsched.jobs.crawl_jobs import CrawlJobs
 from crawlsched.receiver.receiver import Receiver
-from crawlsched.scrapy_versions import (
-    call_later,
-    create_looping_call,
-    is_asyncio_available,
-)
+from crawlsched.scrapy_versions import call_later, create_looping_call, is_asyncio_available
 from crawlsched.showing import escape_logs
 
 __all__ = ["INTERPRETER", "Refresh", "clear_cancelled_timers"]
@@ -54,31 +51,25 @@ def clear_cancelled_timers() -> None:
         reactor.callLater(0.0, bool)
 
 
-# A thread that reads a sitemap or makes a plan gives Python's global lock away after this time in seconds. Each request
-# has to wait for the lock about ten times (send, receive, poll). With Python's default of 5 ms, slots came a second
-# late.
-_SWITCH_INTERVAL = 0.0005
-# The garbage collector runs after this number of new objects. Visits that begin together make some thousand objects,
-# and few of these are garbage. With Python's threshold of 700 the collector ran at every fourth visit, and took a tenth
-# of a fast crawl's time.
-_YOUNG_OBJECTS = 10_000
-
-
 class _Interpreter:
     """Changes the interpreter's settings while a crawl of this process runs, and restores them afterwards."""
 
-    def __init__(self) -> None:
-        self._n = 0
-        self._interval = 0.0
-        self._thresholds = (0, 0, 0)
+    _n = 0  # running crawls of this process
 
-    def begin(self) -> None:
-        """Change the interpreter's settings, if this is the first running crawl."""
+    def begin(self, switch_interval: float = 0.0005, young_objects: int = 10_000) -> None:
+        """Change the interpreter's settings, if this is the first running crawl.
+
+        A thread that reads a sitemap or makes a plan gives Python's global lock away after `switch_interval` seconds.
+        Each request has to wait for the lock about ten times (send, receive, poll). With Python's default of 5 ms,
+        slots came a second late. The garbage collector runs after `young_objects` new objects. Visits that begin
+        together make some thousand objects, and few of these are garbage. With Python's threshold of 700 the collector
+        ran at every fourth visit, and took a tenth of a fast crawl's time.
+        """
         if not self._n:
             self._interval, self._thresholds = sys.getswitchinterval(), gc.get_threshold()
-            sys.setswitchinterval(min(_SWITCH_INTERVAL, self._interval))
+            sys.setswitchinterval(min(switch_interval, self._interval))
             if self._thresholds[0]:  # 0: somebody has turned garbage collection off
-                gc.set_threshold(max(_YOUNG_OBJECTS, self._thresholds[0]), *self._thresholds[1:])
+                gc.set_threshold(max(young_objects, self._thresholds[0]), *self._thresholds[1:])
             # Loaded objects are frozen, since a full collection that goes through them would stop the slot clock.
             gc.collect()
             gc.freeze()
@@ -111,6 +102,7 @@ class Refresh:
         self._crawler = crawler
         self._started = AsyncExitStack()  # how to stop each part that was started
         self._webhook: Webhook | None = None
+        self._was_stuck = False  # whether the last heartbeat found that no slot was used
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -148,7 +140,6 @@ class Refresh:
         self._every(FLUSH_INTERVAL, "the timer of the flush", self._flush)
         self._every(LOOK_INTERVAL, "ending old visits", lambda: refresher.sweep(refresher.clock()))
         self._every(LOOK_INTERVAL, "the heartbeat", self._heartbeat)
-        self._every(LOOK_INTERVAL, "the watchdog", self._watch)
         self._every(LOOK_INTERVAL, "clearing timers", clear_cancelled_timers)
         if (middleware := self._crawler.get_downloader_middleware(RefreshMiddleware)) is not None:
             self._every(LOOK_INTERVAL, "reading robots.txt again", middleware.robots.look)
@@ -185,11 +176,10 @@ class Refresh:
     def _start_what_one_process_has(self) -> None:
         refresher = self._refresher
         if refresher.settings.web is not None:
-            web = WebProcess(refresher.settings, refresher.collection.store.name)
-            web.start()
             # The page's process ends before the store is closed. The last process that closes a SQLite database deletes
             # the extra files of the database, if it may write.
-            refresher.collection.before_release.append(web.stop)
+            stop = serve_page(refresher.settings, refresher.collection.store.name)
+            refresher.collection.before_release.append(stop)
         if refresher.settings.webhook is not None:
             self._webhook = Webhook(refresher.collection.store, *refresher.settings.webhook, refresher.clock)
             self._webhook.start()
@@ -246,10 +236,19 @@ class Refresh:
                 self._refresher.count(f"crawlsched/webhook/{name}", n)
 
     def _heartbeat(self) -> None:
-        if not self._refresher.heartbeat(self._refresher.clock()):
+        refresher, engine = self._refresher, self._crawler.engine
+        now = refresher.clock()
+        if not refresher.heartbeat(now):
             end_loudly(self._crawler, "crawlsched_lease_lost")
-        if self._refresher.lost_database is not None:
-            end_loudly(self._crawler, "crawlsched_database_replaced", self._refresher.lost_database)
+        if refresher.lost_database is not None:
+            end_loudly(self._crawler, "crawlsched_database_replaced", refresher.lost_database)
+        is_busy = engine is None or engine.paused or engine.needs_backout()
+        silence = 0.0 if is_busy else refresher.silence(now)
+        is_stuck = silence > max(PATIENCE, SLOTS_OF_PATIENCE / refresher.rate.slots.rate)
+        if is_stuck and self._was_stuck:  # twice, since the whole machine may have slept
+            sentence = f"No slot has been used for {silence:.0f} s, so this crawl ends; start it again."
+            end_loudly(self._crawler, "crawlsched_stuck", sentence)
+        self._was_stuck = is_stuck
 
     def _obey_commands(self) -> None:
         refresher = self._refresher
@@ -262,11 +261,3 @@ class Refresh:
             n_pages, n_copies = refresher.known_pages()
             said = minute(stats, n_pages, n_copies, refresher.collection.withheld.n_noted)
             logger.log(logging.INFO if n_pages else logging.WARNING, "%s", said)
-
-    def _watch(self) -> None:
-        """End a crawl that sends nothing although it could."""
-        engine = self._crawler.engine
-        may_send = engine is not None and not engine.paused and not engine.needs_backout()
-        sentence = self._refresher.stuck(self._refresher.clock(), may_send=may_send)
-        if sentence is not None:
-            end_loudly(self._crawler, "crawlsched_stuck", sentence)

@@ -26,6 +26,7 @@ from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
+from crawlsched import scrapy_versions
 from crawlsched.addon.downloadermiddlewares import VisitErrback
 from crawlsched.addon.lifetime import exit_with_1, wait
 from crawlsched.addon.sending import LOOK_AGAIN, DownloaderSlots, PacedHandlers
@@ -41,19 +42,8 @@ from crawlsched.crawl.shared.shared_crawl import refresher_of
 from crawlsched.crawl.visits import CALL_META, NOT_RETRIED, Visit
 from crawlsched.exceptions import CollectionInUse, CrawlschedError, StoreError
 from crawlsched.jobs.commands import obey_waiting
-from crawlsched.scrapy_versions import (
-    call_later,
-    close_spider,
-    dupefilter_of,
-    is_closing,
-    run_in_thread,
-    slot_name,
-    stand_before_handlers,
-    wake,
-)
 from crawlsched.settings import parse_bandwidth
 from crawlsched.showing import in_words
-from crawlsched.slot_clock import SlotClock
 from crawlsched.store import Outcome, PageFacts
 
 __all__ = ["FALLBACK_SCHEDULER", "LOOK_INTERVAL", "Scheduler"]
@@ -97,7 +87,7 @@ class Scheduler(BaseScheduler):
         # The project's own filter, and the requests that it has passed in this run. Scrapy's filter is not asked, since
         # it knows no more URLs than the pages.
         is_own = self._filters and filter_class is not RFPDupeFilter
-        self._own_filter: Any = dupefilter_of(fallback) if is_own else None
+        self._own_filter: Any = scrapy_versions.dupefilter_of(fallback) if is_own else None
         self._passed: set[bytes] = set()
         # A sitemap is read up to a limit, so a body that would unpack to far more than the limit is not unpacked.
         self._longest_source = min(filter(None, (2 * Limits().max_bytes, crawler.settings.getint("DOWNLOAD_MAXSIZE"))))
@@ -152,10 +142,11 @@ class Scheduler(BaseScheduler):
 
     def _pace_requests(self) -> None:
         """Put the second gate before Scrapy's download handlers."""
-        refresher = self._refresher
-        stand_before_handlers(self._crawler, lambda handlers: PacedHandlers(self._crawler, handlers, refresher))
+        crawler, refresher = self._crawler, self._refresher
+        scrapy_versions.stand_before_handlers(crawler, lambda handlers: PacedHandlers(crawler, handlers, refresher))
         refresher.rate.on_rate = partial(self._arm, 0.0)
-        refresher.has_requests, refresher.is_ending = self._has_requests, partial(is_closing, self._crawler)
+        refresher.has_requests = self._has_requests
+        refresher.is_ending = partial(scrapy_versions.is_closing, crawler)
 
     def close(self, reason: str) -> Deferred[None] | None:
         """Write everything down; nothing is lost. Meanwhile the event loop goes on."""
@@ -170,7 +161,7 @@ class Scheduler(BaseScheduler):
 
     async def _write_down(self, reason: str) -> None:
         for waits in self._refresher.closing():
-            await (wait(0.0) if waits is None else run_in_thread(waits))
+            await (wait(0.0) if waits is None else scrapy_versions.run_in_thread(waits))
         closed = self._fallback.close(reason)
         if closed is not None:
             await maybe_deferred_to_future(closed)
@@ -307,7 +298,7 @@ class Scheduler(BaseScheduler):
     def _arm(self, delay: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = None if self._closed else call_later(max(delay, 0.0), self._tick)
+        self._timer = None if self._closed else scrapy_versions.call_later(max(delay, 0.0), self._tick)
 
     def _tick(self) -> None:
         self._timer = None
@@ -335,8 +326,13 @@ class Scheduler(BaseScheduler):
             self._arm(min(1.0 / slots.rate, LOOK_AGAIN))
             return
         # At hundreds of slots a second, several may have come since the last tick. The clock still keeps them apart.
-        while slots.is_due(now) and self._use_slot(slots, now):
-            pass
+        while slots.is_due(now):
+            if self._give(now):
+                slots.take(now)
+                self._refresher.rate.count_slots("used")
+            else:
+                waits = self._hosts.turned_away or self._refresher.planner.frontier.waits_for_host()
+                self._refresher.rate.count_slots("no_free_host" if waits else "idle", slots.skip(now))
         self._stats.set_value("crawlsched/slots/missed", slots.missed)
         self._arm(slots.next_time(now) - self._refresher.clock())
 
@@ -348,7 +344,7 @@ class Scheduler(BaseScheduler):
         if self._refresher.one_pass is not None:
             # A run of one pass ends when it has no requests; the engine notices this once it is woken.
             if not self.has_pending_requests():
-                wake(self._crawler)
+                scrapy_versions.wake(self._crawler)
             return
         if not self._refresher.is_quiet() or self._continuations or self._fallback.has_pending_requests():
             return
@@ -360,16 +356,7 @@ class Scheduler(BaseScheduler):
         if any(isinstance(error, DontCloseSpider) for error in raised):
             self._look_whether_quiet_at = min(self._look_whether_quiet_at, now + LOOK_INTERVAL)
         if closes := [error for error in raised if isinstance(error, CloseSpider)]:
-            close_spider(self._crawler.engine, closes[0].reason)
-
-    def _use_slot(self, slots: SlotClock, now: float) -> bool:
-        if self._give(now):
-            slots.take(now)
-            self._refresher.rate.count_slots("used")
-            return True
-        waits = self._hosts.turned_away or self._refresher.planner.frontier.waits_for_host()
-        self._refresher.rate.count_slots("no_free_host" if waits else "idle", slots.skip(now))
-        return False
+            scrapy_versions.close_spider(self._crawler.engine, closes[0].reason)
 
     def _give(self, now: float) -> bool:
         """Hand one request to the engine; return whether there was one."""
@@ -395,7 +382,7 @@ class Scheduler(BaseScheduler):
             visit = self._visits.get(request.meta.get("crawlsched_visit"))
             if visit is None:  # the visit ended while it waited
                 continue
-            host = self._refresher.hosts.number(slot_name(self._crawler, request))
+            host = self._refresher.hosts.number(scrapy_versions.slot_name(self._crawler, request))
             free_at = self._hosts.free_at(host, now, own=visit.host == host)
             if free_at <= now:
                 visit.is_waiting = False
@@ -480,12 +467,12 @@ class Scheduler(BaseScheduler):
         # engine.crawl() would announce this request a second time, and all statistics would count it twice. So the
         # engine is woken without engine.crawl().
         self._handed_over.append(request)
-        wake(self._crawler)
+        scrapy_versions.wake(self._crawler)
 
     def _announced(self, request: Request) -> None:
         """Notice the end of a callback's request that another component refuses before `enqueue_request`."""
         if self._refresher.book.get(request.meta.get(CALL_META)) is not None:
-            call_later(0, self._end_unless_taken, request)
+            scrapy_versions.call_later(0, self._end_unless_taken, request)
 
     def _end_unless_taken(self, request: Request) -> None:
         self._refresher.book.output_ended(request.meta.pop(CALL_META, None), self._refresher.clock())

@@ -27,18 +27,11 @@ from scrapy.utils.misc import load_object
 from scrapy.utils.reactor import is_reactor_installed
 from twisted.internet.defer import Deferred, DeferredLock
 
+from crawlsched import scrapy_versions
 from crawlsched.addon.lifetime import wait
 from crawlsched.crawl.private_addresses import is_private
 from crawlsched.crawl.rate import CrawlRate
 from crawlsched.crawl.refresher import Refresher
-from crawlsched.scrapy_versions import (
-    CannotResolveHostError,
-    download_by,
-    download_slot,
-    is_closing,
-    switch_off_retries,
-    was_cut_off_here,
-)
 
 __all__ = ["LOOK_AGAIN", "PORTS", "DownloaderSlots", "Gate", "NotSent", "PacedHandlers", "PrivateAddress"]
 
@@ -155,21 +148,21 @@ class PacedHandlers:
         """Give a request its turn, and hand it to the handler of its scheme."""
         url = urlparse_cached(request)
         if url.scheme not in PORTS:  # the request does not use the network
-            return await download_by(self._handlers, request, self._crawler)
+            return await scrapy_versions.download_by(self._handlers, request, self._crawler)
         try:
             return await self._download(request)
         except Exception as error:
             if (visit := self._refresher.visits.get(request.meta.get("crawlsched_visit"))) is not None:
                 # The host has answered even if a component has cut its answer off.
-                visit.unanswered = not was_cut_off_here(error)
+                visit.unanswered = not scrapy_versions.was_cut_off_here(error)
             raise
 
     async def _download(self, request: Request) -> Response:
         await self._turn(request, await self.judged_host(request))
         self._refresher.rate.sent(self._clock())
         # Twisted's own retries would be sent without waiting for a turn. Scrapy's retries wait for their turn.
-        switch_off_retries(self._handlers, urlparse_cached(request).scheme)
-        return await download_by(self._handlers, request, self._crawler)
+        scrapy_versions.switch_off_retries(self._handlers, urlparse_cached(request).scheme)
+        return await scrapy_versions.download_by(self._handlers, request, self._crawler)
 
     async def judged_host(self, request: Request) -> str:
         """Wait for the address to which the request connects, and refuse a private address that a site has named.
@@ -191,7 +184,8 @@ class PacedHandlers:
         if not request.meta.get("crawlsched_named_by_site"):
             return
         if not addresses:  # there is no address to judge
-            raise CannotResolveHostError(f"Couldn't find the hostname of {request.url}, which a site has named.")
+            said = f"Couldn't find the hostname of {request.url}, which a site has named."
+            raise scrapy_versions.CannotResolveHostError(said)
         for address in addresses:
             if is_private(address, self._allowed):
                 raise PrivateAddress(
@@ -200,7 +194,7 @@ class PacedHandlers:
                 )
 
     async def _turn(self, request: Request, host: str) -> None:
-        slot = download_slot(self._crawler, str(request.meta.get("download_slot")))
+        slot = scrapy_versions.download_slot(self._crawler, str(request.meta.get("download_slot")))
         # Scrapy has kept this distance between the host's requests. The wait for a turn must not shorten the distance.
         distance = 0.0 if slot is None else slot.least_delay
         hosts = self._refresher.hosts
@@ -214,7 +208,7 @@ class PacedHandlers:
     def _ends(self) -> bool:
         # Scrapy closes a spider only when no request is under way. At a low rate, a turn may be minutes away. So a
         # request stops waiting when the crawl ends.
-        return not self._crawler.engine.running or is_closing(self._crawler)
+        return not self._crawler.engine.running or scrapy_versions.is_closing(self._crawler)
 
 
 async def _addresses_of(host: str, port: int) -> list[str]:
@@ -268,7 +262,7 @@ class DownloaderSlots:
         return free
 
     def _downloader_free_at(self, name: str, open_visits: int, now: float) -> float:
-        slot = download_slot(self._crawler, name)
+        slot = scrapy_versions.download_slot(self._crawler, name)
         concurrency = self._concurrency if slot is None else slot.concurrency
         if 0 < concurrency <= open_visits:
             return now + LOOK_AGAIN  # the end of a visit to it is announced at once

@@ -91,7 +91,7 @@ class DeliveryMiddleware:
             self._book.called_back(token_of(response), self._clock())
         if not isinstance(exception, NotThePage):
             return None
-        self._refresher.not_the_page(token_of(response), response.url, self._clock())
+        self._book.not_the_page(token_of(response), response.url, self._clock())
         return []
 
 

@@ -74,7 +74,7 @@ def _bracket_threshold(demand: Callable[[float], float], target: float, start: f
 
     ``demand(threshold)`` falls as the threshold rises; `start` is a guess of the threshold. ValueError: the target is
     so large that the threshold cannot be distinguished from 0. The method is Chandrupatla's (Advances in Engineering
-    Software 28, 1997): inverse quadratic interpolation if that is safe, else halving.
+    Software 28, 1997): inverse quadratic interpolation if that is safe, otherwise halving.
     """
 
     def surplus(log_threshold: float) -> float:
@@ -89,8 +89,7 @@ def _bracket_threshold(demand: Callable[[float], float], target: float, start: f
         width = abs(x2 - x1)
         if width <= 2.0 * smallest or f1 == 0.0:
             break
-        # Every step ends at least the tolerance away from both ends of the bracket, so the bracket closes from both
-        # ends.
+        # Every step stays at least the tolerance away from both ends of the bracket, so both ends move.
         margin = smallest / width
         # Rounding may keep interpolation from ending, so after this number of steps only halving is used.
         x = x1 + min(max(fraction if step < ROUNDS else 0.5, margin), 1.0 - margin) * (x2 - x1)
@@ -126,7 +125,7 @@ def _bracket(surplus: Callable[[float], float], start: float) -> tuple[float, fl
 
 
 def _next_fraction(x1: float, f1: float, x2: float, f2: float, x3: float, f3: float) -> float:
-    """Return where to look next between x1 and x2: by inverse quadratic interpolation if safe, else in the middle."""
+    """Return where to look next between x1 and x2: by inverse quadratic interpolation if safe, or the middle."""
     if f3 in (f1, f2):
         return 0.5
     xi, phi = (x1 - x2) / (x3 - x2), (f1 - f2) / (f3 - f2)
@@ -153,10 +152,10 @@ class SignalAllocation(Allocation):
     ----------
     effective_elapsed : ndarray of shape (n_pages,)
         The threshold policy of each page (ι in the paper), in seconds: a crawl is due when the elapsed time plus β for
-        every ChangeSignal reaches it. ``inf`` if time alone never makes a crawl worthwhile.
+        every ChangeSignal reaches this time. ``inf`` if time alone never makes a crawl worthwhile.
     least_freshness : ndarray of shape (n_pages,)
-        The same policy as a probability, exp(-α ι): a crawl is due when the probability that the copy is fresh falls to
-        this. It is also defined if recall is 1 and β infinite.
+        The same policy as a probability, exp(-α ι): a crawl is due when the copy is fresh with this probability. It is
+        also defined if recall is 1 and β infinite.
     """
 
     effective_elapsed: FloatArray
@@ -188,8 +187,8 @@ def divide(wanted: WantedRates, columns: Sequence[FloatArray], bandwidth: float)
     if total(0.0) <= bandwidth:
         return Allocation(rates=_rates(wanted, columns, 0.0), threshold=0.0)
     below, above = _bracket_threshold(total, bandwidth, _start(columns, bandwidth))
-    # The rates at the two ends of the bracket are interpolated, so that they add up exactly. This moves a rate by more
-    # than rounding only if demand is so steep that it equals the bandwidth at no threshold.
+    # The rates at the two ends of the bracket are interpolated, so that they add up exactly. This changes rates by more
+    # than rounding only if demand is so steep that no threshold gives exactly the bandwidth.
     rates, least = _rates(wanted, columns, below), _rates(wanted, columns, above)
     missing = bandwidth - fsum(float(np.sum(least[pages])) for pages in blocks(rates.size))
     room = fsum(float(np.sum(rates[pages] - least[pages])) for pages in blocks(rates.size))

@@ -1,6 +1,6 @@
 """Change detection: did the content of a page change? Bytes in, fingerprints out.
 
-A library without Scrapy, store or clock. Begin reading with `recipes`; `detector` judges what they find.
+A library without Scrapy, store or clock. Begin reading with `recipes`, then `detector`.
 """
 
 from crawlsched.change_detection.detector import Detector

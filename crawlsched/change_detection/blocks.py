@@ -254,7 +254,7 @@ class _Cut:
                     if step == name:  # a cell without class and id is named by its column
                         step = f"{step}:{min(place.n_cells, DEEPEST)}"
                 # Inline elements without a class or an id belong to the place around them. Within <pre>, elements with
-                # a class colour the words of a program, a dozen in each line.
+                # a class colour the words of a program.
                 is_own = tag.parts_words or (step != name and ("#" in step or not place.is_preformatted))
                 if is_own and len(opened) <= DEEPEST:
                     path = _path_below(place.path, step)
@@ -281,7 +281,7 @@ class _Cut:
         return self._blocks
 
     def _read_rest(self, markup: str) -> None:
-        """Add the rest of the page to the remainder: its text, the words of its tags, and its data."""
+        """Add the unread part of the page to the remainder: its text, the words of its tags, and its data."""
         text, tags, scripts = skimmed(markup)
         for written, held in scripts[:MOST_BLOCKS]:
             self._read_script(Tag(written), held)
@@ -318,7 +318,7 @@ class _Cut:
         return place.pieces
 
     def _end(self, ended: Collection[str], stops: Collection[str] | None) -> None:
-        """End the innermost of the `ended` elements and all elements within it, unless one of these is in `stops`."""
+        """End the innermost `ended` element with all elements within it, unless an element within it is in `stops`."""
         for back in range(1, DEEPEST + 1):
             last, _ = self._open[-back]
             if last in ended:

@@ -148,7 +148,7 @@ def _add_rows(blocks: PageBlocks, root: int, lines: list[str], start: int, delim
 
 
 def _columns(lines: list[str]) -> tuple[int, str, list[str]] | None:
-    """Return the line with the names of the columns, their separator, and the names; None if no line has names."""
+    """Return the number of the line that names the columns, its separator, and the names; None without such a line."""
     for start, line in enumerate(lines[:5]):
         for delimiter in (",", ";", "\t"):
             names = line.split(delimiter, MOST_BLOCKS)

@@ -44,10 +44,10 @@ class Detector(NamedTuple):
     def judge(
         self, seen: PageBlocks, given: Trace | None, now: float, *, asked_at: float | None = None, learns: bool = True
     ) -> Finding:
-        """Judge a visit by comparison with `given`, the content that the reader got last (None at the first visit).
+        """Judge a visit by comparison with `given`, the content that was delivered last (None at the first visit).
 
-        `asked_at` is the time of the request, by default `now`; it matters if answers arrive in another order than
-        their requests. Pass False for `learns` at the second fetch of a visit, which must not be counted again.
+        `asked_at` is the time of the request, by default `now`; it matters if answers arrive in another order than that
+        of their requests. Pass False for `learns` at the second fetch of a visit, which must not be counted again.
         """
         if given is None:
             return Finding(True, False, "first")
@@ -92,7 +92,7 @@ class Detector(NamedTuple):
         of_site = self.shared.of_site(seen, left, now)
         own = [one for one, is_of_site in zip(left, of_site, strict=True) if is_of_site is False]
         if not own:
-            # This page is the first to show the difference, or the visit is repeated because the page was the first.
+            # This page is the first to show the difference, or its visit is repeated for this reason.
             if None in of_site or is_again:
                 self._note(seen, left)
                 return Finding(True, False, "template", told)
@@ -123,7 +123,7 @@ class Detector(NamedTuple):
 
         `apart` is the time between the two as a share of the time since the previous visit. An edit may fall between
         the two fetches. `may_be_old` means that the second fetch may be an old copy, from before an edit. Return None
-        if one fetch is cut short, or if they are of different pages.
+        if one fetch is cut short, or if the fetches are of different pages.
         """
         between = differences(first.trace, second.trace)
         if any(one.kind == "order" for one in between):  # if two blocks change places, either block may have moved

@@ -37,7 +37,7 @@ class Fingerprint(NamedTuple):
     False
     """
 
-    # Method, parameters and library version. Fingerprints of different recipes say nothing about each other.
+    # Method, parameters and library version. Fingerprints of different recipes cannot be compared.
     recipe: str
     digest: bytes  # 16 bytes
 
@@ -60,7 +60,7 @@ def sketch(text: str) -> bytes:
 
     Notes
     -----
-    A sketch measures a change; it does not detect one. It misses most one-word edits of long pages. For a measure,
+    A sketch measures changes, but does not detect them. It misses most one-word edits of long pages. For a measure,
     hashes of 32 bits are enough, although anybody can find two phrases with the same hash.
 
     Examples

@@ -36,7 +36,7 @@ _TAG = re.compile(f"{_BEFORE}{_WITHIN}{_BEHIND}")
 _SIMPLE_TAG = re.compile(rf"{_BEFORE}[^>]*+{_BEHIND}")
 _NAME = re.compile(r"/?[^\s/>]*")
 _CLOSERS = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in _UNSEEN | _TEXT_ONLY}
-# A "<" that opens no tag. It begins a comment, text, or what browsers read as a declaration.
+# A "<" that opens no tag. It begins a comment, a text, or a part that browsers read as a declaration.
 _NO_TAG = re.compile(
     r"<!--(?:-?>|.*?(?:--!?>|\Z))|<(?:[!?]|/(?![a-zA-Z]))[^>]*+>?|(?P<text>(?:<(?![a-zA-Z/!?])[^<]*+)++)", re.DOTALL
 )
@@ -45,8 +45,8 @@ _PART_WITHOUT_TAGS = re.compile(
     rf"<!--(?:-?>|.*?(?:--!?>|\Z))|(?P<tag><({'|'.join(sorted(_CLOSERS))})(?=[\s/>]){_WITHIN}>?)(?P<held>.*?)(?=</\2[\s/>]|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
-# Two patterns, for parts in which tags are not read one by one: tags that can matter to a reader or program, and all
-# tags.
+# In parts whose tags are not read one by one, `_TELLING_TAG` finds tags that can matter to a reader or program, and
+# `_ANY_TAG` finds all tags.
 _TELLING_TAG = re.compile(rf"<((?i:s|del|strike)(?=>)|[a-zA-Z][^\s/>]*+[\s/]{_WITHIN})(?:>|\Z)")
 _ANY_TAG = re.compile(rf"<[a-zA-Z/!?]{_WITHIN}>?")
 _XHTML = "http://www.w3.org/1999/xhtml"
@@ -80,7 +80,7 @@ class Tag:
     """
 
     def __init__(self, written: str) -> None:
-        name = _NAME.match(written)[0]  # type: ignore[index]  # it matches all there is
+        name = _NAME.match(written)[0]  # type: ignore[index]  # it matches any text
         self.closes = name[0] == "/"
         self.name = name.lower().removeprefix("/")
         self.attributes = "" if self.closes else written[len(name) :]
@@ -121,8 +121,8 @@ class Scan:
     -----
     Comments and declarations are left out. So are contents that no reader sees: those of styles, and of elements that
     are only shown instead of something else (noscript, template, iframe). The contents of titles and text areas are
-    text. Contents of scripts are returned, as they may be data. Broken markup is read as the HTML standard has
-    browsers read it, where a reader would see the difference.
+    text. Contents of scripts are returned, as they may be data. Broken markup is read as by browsers (HTML standard)
+    wherever a reader would see a difference.
 
     Examples
     --------
@@ -185,12 +185,12 @@ _known_tag = lru_cache(maxsize=4_096)(Tag)  # the pages of a site have most of t
 
 
 def n_read_singly(text: str) -> int:
-    """Return how many tags, or how many references, of a text are read one by one at most."""
+    """Return the largest number of tags, or of references, of a text that are read one by one."""
     return min(MOST_BLOCKS + len(text) // DENSE, MOST_DENSE)
 
 
 def normalised(text: str, *, references: bool = True) -> str:
-    r"""Return a text as a reader sees it; `docs/explanation/change_detection.md` has a table of what is changed.
+    r"""Return a text as a reader sees it; `docs/explanation/change_detection.md` has a table of the changes.
 
     References such as ``&amp;`` are replaced by their characters, unless there are too many. Every run of white space
     becomes one space, and Unicode is in its normal form C. Soft hyphens and characters without width are left out,
@@ -202,7 +202,7 @@ def normalised(text: str, *, references: bool = True) -> str:
     ('Fish & chips', 'coop "office" café')
     """
     if references and 0 < text.count("&") <= n_read_singly(text):
-        # Python refuses to read a number of thousands of digits. No number of more than eight digits is a character.
+        # Python refuses to read a number of thousands of digits. A number of more than eight digits is no character.
         text = unescape(_LONG_REFERENCE.sub("\ufffd", text) if "&#" in text else text)
     if not text.isascii():
         text = _UNSEEN_SPELLING.sub(lambda found: _SPELLING[ord(found[0])], text)
@@ -243,7 +243,7 @@ def visible_text(markup: str) -> str:
 
 
 def skimmed(markup: str) -> tuple[str, list[str], list[tuple[str, str]]]:
-    """Return the text of a part of a page, the tags that can matter, and each script as a tag and a text.
+    """Return three parts of some markup: its text, the tags that can matter, and the tag and text of each script.
 
     This takes a third of the time of a scan. Every tag ends a word here, so a new tag within a word counts as a change.
 

@@ -63,7 +63,7 @@ _XPATH_START = re.compile(r"\s*(?:xpath:|/|\./|\()")
 _AROUND = re.compile(r"(?:preceding|following)(?:-sibling)?::")
 _CROWDS = etree.XPath(f"//*[*[{MOST_BLOCKS}]]")
 _SAMPLE = etree.fromstring("<html><body><p/></body></html>")
-# As in Scrapy's selectors.
+# Scrapy's selectors have the same namespaces.
 _NAMESPACES = {"re": "http://exslt.org/regular-expressions", "set": "http://exslt.org/sets"}
 _LITERAL = re.compile(r""""[^"]*"|'[^']*'""")
 # The name of a function; "and (" is an operator.

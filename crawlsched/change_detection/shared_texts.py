@@ -16,7 +16,7 @@ from crawlsched.change_detection.trace import Difference, digest_of
 
 __all__ = ["SharedTexts"]
 
-#: A place, the kind of its difference, and the new text there, or the old text where there is no new one.
+#: A place, the kind of its difference, and the new text there, or the old text if there is no new text.
 _Edit = tuple[int, str, str]
 
 
@@ -36,8 +36,8 @@ class SharedTexts:
 
     Notes
     -----
-    A new text of a page belongs to the site if other pages have the text at the same place, and no page that was
-    requested later lacks it. If a page lacks the text, pages are in different states, and the text belongs to each
+    A new text of a page belongs to the site if other pages have the text at the same place, and if all pages that were
+    requested later have the text. If a page lacks the text, pages are in different states, and the text belongs to each
     page. Pages with exactly the same content count as one.
     """
 
@@ -119,7 +119,7 @@ class SharedTexts:
             # If a place has several blocks, some of them may belong to single pages.
             return None if is_alike and one.n <= 1 else False
         # A text of one or two words, such as "sold out", needs two other pages, unless an earlier edit at its place
-        # belonged to the site. For a new fact for programs one other page is enough.
+        # belonged to the site. A new fact for programs needs only one other page.
         is_fact = one.kind == "added" and one.place in seen.data
         if others < (1 if is_alike or is_fact or len(edit[2].split()) >= FEW else 2):
             return False
@@ -145,7 +145,7 @@ class SharedTexts:
 
 
 def _edit_of(one: Difference) -> _Edit:
-    """Return the identity of an edit: its place, and the new text, or the old text if there is no new text.
+    """Return a key for an edit: its place, with the new text or, if there is none, the old text.
 
     If a place has several blocks, any of them may contain the same few tokens. So the whole text of the block counts.
     """

@@ -17,7 +17,7 @@ __all__ = ["Evidence", "TemplateNoise"]
 # edit, they differ in at most a tenth. These shares decide how much a difference proves (Wald 1945, "Sequential tests
 # of statistical hypotheses").
 _EDITED, _LEAST_NOISE = 0.1, 0.5
-# The share of pairs that differ counts as at most this large, so that a single pair that agrees proves little.
+# For noise, the share of pairs that differ counts as at most this number. So a single pair that agrees proves little.
 _MOST_NOISE = 1.0 - 0.5 * _EDITED
 # If every visit finds an edit, the probability that it fell between the two fetches is the time between them as a share
 # of the time between visits. This probability counts as at most `_MOST_EDITED`: above it nothing could be proved. The
@@ -90,8 +90,8 @@ class Evidence:
     def is_noise_of(self, page: str) -> bool:
         """Whether the tokens are noise on a page.
 
-        They are if fetches of this page differed. They also are if fetches of two other pages differed, unless fetches
-        of this page agree too often.
+        They are noise if fetches of this page differed. They are also noise if fetches of two other pages differed,
+        unless fetches of this page agree too often.
         """
         if not self.is_noise or self.has_shown(page):
             return self.is_noise
@@ -114,7 +114,7 @@ class Evidence:
         self.kept = [*counts.elements()]
 
     def knows(self, digest: int) -> bool:
-        """Return whether a text was shown before, and note that it was."""
+        """Return whether a text was shown before, and note that it was shown."""
         if digest in self.states:
             return True
         self.states = [*self.states, digest][-REMEMBERED:]
@@ -122,7 +122,7 @@ class Evidence:
 
     @property
     def has_few_states(self) -> bool:
-        """Whether the same few texts were shown again and again: two that take turns are noise, a third is content."""
+        """Whether the same few texts take turns here. These texts are noise, and a new text is content."""
         most = min(max((differed for differed, _ in self.pages.values()), default=0), REMEMBERED - 1)
         return len(self.states) <= most
 
@@ -163,7 +163,7 @@ class TemplateNoise:
         self.is_shared = False
         self.n_probes = 0
         self.n_quiet = 0
-        #: The number of successive pages with former content whose second fetch showed the same content.
+        #: The number of pages in a row that showed the same former content at both fetches.
         self.n_returns = 0
         self.n_learned = self.n_written = 0
 
@@ -236,7 +236,7 @@ class TemplateNoise:
         return is_surprised
 
     def learn_from_visit(self, page: str, found: Sequence[Difference], trace: Trace, before: Trace) -> None:
-        """Count a visit, for suggestions; the page had been visited before."""
+        """Count a repeated visit of a page, for suggestions."""
         differing = {one.place for one in found if one.place}
         for place in differing:
             visits = _tracked(self._visits, place, trace.names.get(place) or before.names.get(place, "?"))

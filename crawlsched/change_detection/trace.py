@@ -48,11 +48,11 @@ class Difference(NamedTuple):
     n: int = 1
     left: str = ""  # the tokens before (`left`) and after (`right`) the replaced tokens; see `token_runs`
     right: str = ""
-    old: str = ""  # the tokens or the block before (`old`) and now (`new`); for "order" `new` is a digest
+    old: str = ""  # the old tokens or the old block; `new`: the new ones, or for "order" a digest
     new: str = ""
     is_digits: bool = False  # whether only digits differ
     kept: tuple[str, ...] = ()  # the tokens of the block that stayed, with "#" for digits
-    was: str = ""  # the whole text of the block before (`was`) and now (`says`)
+    was: str = ""  # the whole old text of the block; `says`: its whole new text
     says: str = ""
 
     @property
@@ -128,7 +128,7 @@ class Trace:
         return Trace(places, texts, digests, dict(named), rest, changes)
 
     def texts_at(self, places: Iterable[int]) -> dict[int, list[str]]:
-        """Return the texts at each of some places."""
+        """Return the texts at each place."""
         found: dict[int, list[str]] = {place: [] for place in places}
         for place, text in zip(self.places, self.texts, strict=True):
             if place in found and text is not None:
@@ -251,8 +251,8 @@ def _ranks(trace: Trace) -> tuple[list[int], dict[int, int]]:
 def gaps_between(old: Sequence[Hashable], new: Sequence[Hashable], gap: Gap, times: int = 3) -> Iterator[Gap]:
     """Yield the gaps between the items that are the same on both sides, in the same order.
 
-    Each gap is searched again, in `times` rounds altogether. More rounds would find almost no further items. The time
-    is that of sorting the items, for any contents.
+    Each gap is searched again, in `times` rounds altogether. More rounds would find almost no further items. For any
+    contents, the time is that of sorting the items.
 
     References
     ----------

@@ -85,8 +85,8 @@ def attributed(heard: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 def newest_of_each(visits: Mapping[str, NDArray[Any]], most: int = 1_000) -> dict[str, NDArray[Any]]:
     """Return the newest visits of each source, since old visits show little of its present quality.
 
-    For each source, at most `most` visits after an announcement are returned. Of visits without an announcement, four
-    times this number is returned.
+    For each source, at most `most` visits after an announcement are returned, and at most four times as many other
+    visits.
 
     >>> visits = {"source": np.array([3, 3, 7, 3]), "n_signals": np.array([1, 2, 1, 1])}
     >>> newest_of_each(visits, 2)["source"]

@@ -17,13 +17,13 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The most that is read of a sitemap. If there is more, this is reported as a problem.
+    """Limits of what is read of a sitemap. If a sitemap has more, this is reported as a problem.
 
     Parameters
     ----------
     max_elements : int, default 2_500_000
-        Elements and repairs of one document: fifty for each of 50,000 entries. It limits the time. `max_bytes` does not
-        limit it enough, since 50 MB can be 12 million elements.
+        Elements and repairs of one document: fifty for each of 50,000 entries. This limits the time. `max_bytes` does
+        not limit it enough, since 50 MB can be 12 million elements.
 
     Examples
     --------

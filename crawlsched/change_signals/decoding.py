@@ -85,8 +85,8 @@ def _limited(chunks: Iterator[bytes], max_bytes: int, problems: ProblemCounter) 
         yield chunk
 
 
-# The encoding of a document without a byte order mark shows in its first characters, which are ASCII: in where their
-# zero bytes are (RFC 4627, section 3).
+# The first characters of a document are ASCII. Without a byte order mark, the places of their zero bytes show the
+# encoding (RFC 4627, section 3).
 _UNMARKED = (
     (re.compile(rb"[^\0]\0\0\0", re.DOTALL), "utf-32-le"),
     (re.compile(rb"\0\0\0[^\0]", re.DOTALL), "utf-32-be"),

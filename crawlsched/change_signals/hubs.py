@@ -47,7 +47,7 @@ class Hubs:
 
 
 def linked_hubs(headers: Iterable[str], base: str) -> Hubs:
-    """Return the hubs in ``Link`` headers; these count before hubs in the document.
+    """Return the hubs in ``Link`` headers, which have priority over hubs in the document.
 
     >>> linked_hubs(['<https://hub.example/>; rel="hub", <https://a.example/feed/>; rel=self'], "https://a.example/feed")
     Hubs(url=['https://hub.example/'], topic='https://a.example/feed/')

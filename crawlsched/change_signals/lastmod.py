@@ -31,7 +31,7 @@ _FORMS = [
         rf"{_YEAR}-(?P<day_of_year>\d{{3}})",
         # 2026-11-20+01:00, as xsd:date writes a day
         rf"{_YEAR}-(?P<number>\d\d)-(?P<day>\d\d)(?:z|(?P<sign>[+-])(?P<zone_hours>\d\d):(?P<zone_minutes>\d\d))",
-        # 2026-11-20T09:15:30.5+01:00, with slashes, and with a word for the zone as databases, Ruby and Go write it
+        # 2026-11-20T09:15:30.5+01:00, also with slashes, or with a word for the zone (databases, Ruby, Go)
         rf"{_WEEKDAY}{_YEAR}(?P<between>[-/.])(?P<number>\d\d?)(?P=between)(?P<day>\d\d?)(?:(?:t|,?\s+){_TIME}{_ZONE})?",
         # 20261120T091530Z, the basic form of ISO 8601
         rf"{_YEAR}(?P<number>\d\d)(?P<day>\d\d)(?:t{_BASIC_TIME}(?:z|{_OFFSET})?)?",
@@ -95,7 +95,7 @@ def parse_lastmod(text: str) -> tuple[float, str] | None:
     Nothing is guessed. A text with more than one meaning (``20/11/2026``) is no date, and neither is a day that does
     not exist. A year before 1970 or after 2199 is no date either, since ``0001-01-01`` and the like mean "unset". A
     time without a zone, or with an unknown name of a zone, is in UTC [2]_. A year or a month alone means its first day.
-    A leap second means the second after it, as in POSIX time.
+    A leap second counts as the following second, as in POSIX time.
 
     References
     ----------
@@ -144,7 +144,7 @@ def _read(said: dict[str, str | None]) -> tuple[float, str] | None:
 
 
 def _hour(hour: int, meridiem: str) -> int:
-    """Return the hour of the day. For an hour such as "13 pm" it is 99, which is refused."""
+    """Return the hour of the day, or 99 (which is refused) for an hour such as "13 pm"."""
     if not meridiem:
         return hour
     return hour % 12 + 12 * (meridiem[0] == "p") if 1 <= hour <= 12 else 99
@@ -175,9 +175,10 @@ def _offset(said: dict[str, str | None]) -> int | None:
 
 
 def text_mark(text: str) -> float:
-    """Return a number that identifies a text that is no date; a store writes it in place of the seconds of a date.
+    """Return a number that identifies a text that is no date; a store has it in place of the seconds of a date.
 
-    The number is below zero, unlike that of any date. Two texts have the same number with a probability of 4e-15.
+    The number is below zero, unlike the seconds of any date. Two texts have the same number with a probability of
+    4e-15.
 
     >>> text_mark("last Tuesday") < 0.0, text_mark("last Tuesday") == text_mark("last Monday")
     (True, False)

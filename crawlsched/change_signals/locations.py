@@ -29,7 +29,7 @@ _SPACES = " \t\n\r\x00\x0b\x0c\x1c\x1d\x1e\x1f\x85\xa0\u2028\u2029\u202f\u205f\u
     map(chr, range(0x2000, 0x200B))
 )
 _AROUND = _SPACES + INVISIBLE
-# Browsers and Python read another host from a URL with a backslash. The other characters can surround a URL.
+# Browsers and Python read different hosts from a URL with a backslash. The other characters can surround a URL.
 _SUSPECT = re.compile(f'[\x00-\x20\x7f\xa0\ud800-\udfff\ufffd\\\\"<>,;|\u201c\u201d{INVISIBLE}]')
 _QUOTES = {
     '"': '"',
@@ -126,7 +126,7 @@ def _bare(text: str) -> str:
         if text[:1] in _QUOTES:
             text = text[1:].partition(_QUOTES[text[0]])[0].strip(_AROUND)
     text = text.partition("\t")[0].rstrip(_AROUND)
-    for _ in range(8):  # no table of URLs has more further columns
+    for _ in range(8):  # no table of URLs has more than eight further columns
         cut = max(text.rfind(character) for character in ",;| ")
         if cut < 0:
             break

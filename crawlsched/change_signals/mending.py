@@ -1,9 +1,9 @@
 """Mending: repairing damage that would stop an XML parser or change a URL.
 
-lxml reads the elements, but from some damage it cannot recover, and at other damage it changes texts silently. This
-module mends such damage first, piece by piece: raw ampersands and angle brackets, and ends of elements that never
-began. It does not use the meaning of the elements. It removes document types, comments and processing instructions. So
-the document declares no entities, and nothing has to be fetched.
+lxml reads the elements, but it cannot recover from some damage, and it changes texts silently at other damage. So this
+module first mends raw ampersands, raw angle brackets, and ends of elements that never began. It mends piece by piece.
+It does not use the meaning of the elements. It removes document types, comments and processing instructions. So the
+document declares no entities, and nothing has to be fetched.
 """
 
 import re

@@ -30,13 +30,13 @@ _SITEMAP_KEY = re.compile(r"site-?map", re.IGNORECASE)
 def read_robots(body: bytes, robots_url: str) -> SitemapDocument:
     r"""Return the sitemaps that a robots.txt names, as `children` of a document: each URL once, in the file's order.
 
-    No `body` raises an error. Its first 512,000 bytes are read. Further bytes, and lines without a URL, are problems.
+    It raises no error for any `body`. The first 512,000 bytes are read. Further bytes, and lines without a URL, are
+    reported as problems.
 
     Notes
     -----
-    protego reads the lines. Like the parser that the largest search engine has published [2]_, it accepts capitals,
-    missing colons and ``Sitemaps:``. Characters around a URL (angle brackets, quotes, a comma, a no-break space) are
-    removed.
+    protego reads the lines. It accepts capitals, missing colons and ``Sitemaps:``, as the parser of the largest search
+    engine does [2]_. Characters around a URL (angle brackets, quotes, a comma, a no-break space) are removed.
 
     References
     ----------
@@ -52,7 +52,7 @@ def read_robots(body: bytes, robots_url: str) -> SitemapDocument:
     # Undecodable bytes in a comment do not matter. Undecodable bytes in a URL are reported below.
     text = "".join(characters(iter([body[:_MAX_BYTES]]), ProblemCounter())).replace("\x00", "")
     if len(body) > _MAX_BYTES:
-        # The last line is left out: it was cut, and its URL would be another one.
+        # The last line is left out: it was cut, so its URL could be wrong.
         text = text[: max(text.rfind("\n"), text.rfind("\r")) + 1]
         problems.add("too-large", f"more than {_MAX_BYTES} bytes")
     # protego gets only lines that can name a sitemap, so that any number of rules costs nothing.
@@ -80,7 +80,7 @@ def absolute_sitemaps(references: Iterable[str], robots_url: str) -> SitemapDocu
 
 
 def _parted(value: str) -> list[str]:
-    """Return a line's references: all words if all are URLs or paths, or the URLs among other words, or the line."""
+    """Return a line's references: all words if all are URLs or paths, the URLs among other words, or the line."""
     # A "#" starts a comment in robots.txt, and a fragment means nothing to a crawler.
     words = [word.strip(_AROUND) for word in value.partition("#")[0].split()]
     words = [word for word in words if word]

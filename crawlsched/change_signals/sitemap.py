@@ -199,7 +199,7 @@ def _read_lines(text: Iterable[str], collected: Collected, limits: Limits, probl
 
 
 def _is_url(text: str) -> bool:
-    """Whether a text begins like a URL, and shows where the URL ends."""
+    """Whether a text begins like a URL whose end is certain."""
     has_columns = " " in text and any(character in text for character in ",;|")
     return text[:8].lower().startswith(_SCHEMES) and not has_columns
 

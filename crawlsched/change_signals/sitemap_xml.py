@@ -118,7 +118,8 @@ _HTML = ("html", "head", "body", "div", "script")
 # of an element that never began only closes a wrapper.
 _AROUND = "crawlsched"
 _LEVELS = 500
-# The parser gets this many characters at a time. It keeps the interpreter lock for 10 ms if they have 2,000 elements.
+# The parser gets this number of characters at a time. It keeps the interpreter lock for 10 ms if the characters have
+# 2,000 elements.
 _AT_ONCE = 4096
 _AMPERSAND = re.compile(rf"{RAW_AMPERSAND}([A-Za-z_][A-Za-z0-9._-]{{0,63}};)?")
 
@@ -309,7 +310,7 @@ class _Items:
                 yield from self._facts(item, element, is_direct=self._is_unclosed)
 
     def _said(self, fact: str, text: str, element: Any) -> tuple[str, str]:
-        """Return the fact that an element states, and its text, which is empty if the element states no fact."""
+        """Return the fact that an element states, and the fact's text; the text is empty if there is no fact."""
         if len(text) > self._limits.max_text:
             self._problems.add("text-too-long", text)
             self._is_dropped = True

@@ -52,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if argv is None else argv)
     if given[:1] == ["--completion"]:
         return _print_completion(parser, given)
-    # Only the named command is loaded, since loading all commands takes as long as running most of them.
+    # Only the named command is loaded, since loading all commands takes as long as running most commands.
     if given[:1] != ["--version"]:
         add_commands(parser, only=given[0] if given else "")
     return run(parser.parse_args(given))
@@ -111,7 +111,7 @@ def run(arguments: argparse.Namespace, settings: Mapping[str, Any] | None = None
     except Exception as error:
         if sys.flags.dev_mode:
             raise
-        # The cause may be an unforeseen argument or a damaged row. A sentence is more useful than a traceback.
+        # The cause may be an unforeseen argument or a damaged row, so a sentence is more useful than a traceback.
         words = without_secrets(shown(in_words(error)))
         print(f"This cannot be done: {words}. (python -X dev -m crawlsched.cli ... shows where.)", file=sys.stderr)
         return 1

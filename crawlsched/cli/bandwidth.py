@@ -25,7 +25,7 @@ def _read_value(text: str) -> float | str:
         return text
     bandwidth = read_bandwidth(text)
     if "/" not in text:
-        # A number without a unit is refused: it would mean requests per second, but the user may mean per day.
+        # A number without a unit is refused. It would mean requests per second, but the user may mean requests per day.
         raise ValueError(f"a bandwidth, which needs a unit here, such as {text}/s or {text}/d")
     return bandwidth
 

@@ -29,7 +29,7 @@ OPTIONS = (
 
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Read the feed; with ``--follow``, print each change as it comes."""
+    """Read the feed; with ``--follow``, print present and new changes until Ctrl-C."""
     from crawlsched.feed import Cursor, Feed
     from crawlsched.feed.feed import read_since
 
@@ -53,7 +53,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _follow(feed: "Feed", cursor: "Cursor", arguments: argparse.Namespace) -> None:
-    """Print the present changes, then new changes; each line has the cursor from which to go on."""
+    """Print the present changes, and then new changes; each line has the cursor after its change."""
     from crawlsched.feed import Cursor
 
     while True:
@@ -68,7 +68,7 @@ def _follow(feed: "Feed", cursor: "Cursor", arguments: argparse.Namespace) -> No
 
 
 def say(report: dict[str, Any]) -> str:
-    """List the changes, and the cursor from which to go on."""
+    """List the changes, and the cursor with which the next call continues."""
     if not report["changes"]:
         return f"Nothing has changed; go on with --since {report['cursor']}"
     lines = [line for change in report["changes"] for line in _say_one(change, report["time"])]

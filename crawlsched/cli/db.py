@@ -55,7 +55,7 @@ _CHECKED = "{database} is sound and up to date (revision {revision})."
 
 
 def check(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Look at the database and change nothing."""
+    """Check the database without changing it."""
     from crawlsched.store import schema
     from crawlsched.store.database import Database
 
@@ -117,7 +117,7 @@ def restore(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _refuse_owned(target: Any) -> None:
-    """Raise an error while a crawl runs, since the crawl would write data of the old database."""
+    """Raise an error if a crawl runs, since the crawl would write data of the old database into the new one."""
     from sqlalchemy import inspect
 
     from crawlsched.store.lease import require_idle

@@ -54,7 +54,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _files(to: str, ending: str) -> dict[str, str]:
-    """Make the folder, and return the name of a file in it for each table."""
+    """Make the folder, and return a file name in it for each table."""
     folder = Path(to)
     if folder.is_file() or to == "-":
         raise CrawlschedError(f"{to} is no folder; name one, or a single table with --table.")

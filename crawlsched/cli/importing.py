@@ -40,7 +40,7 @@ OPTIONS = (option("FILE", "plain or .gz; - is standard input", Path),)
 
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Read the file and fill the collection; to a running crawl the pages are sent as commands."""
+    """Read the file and fill the collection; if a crawl runs, it gets the pages as commands."""
     if arguments.shard is not None:
         raise CrawlschedError("A file is imported into a whole collection; leave out --shard.")
     target = find_or_make_target(arguments)
@@ -179,7 +179,7 @@ class _Visits:
         self._digest.append(line.digest)
 
     def in_order(self) -> "Callable[[int, int], Iterable[PastVisit]]":
-        """Return a function of (start, stop) that returns the visits of these pages, ordered by page and time."""
+        """Return a function that returns the visits of the pages from `start` to `stop`, ordered by page and time."""
         import numpy as np
 
         columns = [np.array(column) for column in (self._place, self._time, self._changed, self._digest)]
@@ -237,7 +237,8 @@ class RunningImport:
     Parameters
     ----------
     pages_at_once, most_waiting : int
-        The number of pages in one command, and of commands that may wait; the crawl reads commands twice a second.
+        The number of pages in one command, and the number of commands that may wait. The crawl reads commands twice a
+        second.
     timeout : float, default 60
         The number of seconds in which the crawl has to answer each command.
     """

@@ -32,7 +32,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         lists += [
             _stored(store, stores.settings_of(store), arguments.n, now) for store in stores if store not in running
         ]
-        # Each crawl's list keeps its order, which depends on more than the present worth of pages.
+        # The order within each crawl's list is unchanged, since it depends on more than the present worth of pages.
         together = heapq.merge(*lists, key=lambda page: (page.get("sent_at") is None, -page["crawl_value"]))
         found = {"collection": stores.name, "running": bool(running), "pages": list(islice(together, arguments.n))}
         if running:

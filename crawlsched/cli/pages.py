@@ -183,7 +183,7 @@ def say(report: dict[str, Any]) -> str:
 
 def _said(name: str, value: Any, now: float) -> str:
     if name in _TIMES:
-        return say_past(value, now).rpartition(", ")[2]  # only how long ago: the time takes 25 more characters
+        return say_past(value, now).rpartition(", ")[2]  # only how long ago, since the time takes 25 more characters
     if value is None:
         return "-"
     if name in ("change_rate", "change_rate_low", "change_rate_high"):

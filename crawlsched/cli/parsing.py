@@ -1,6 +1,6 @@
 """Parsing: the common parts of all commands.
 
-``--help`` ends with examples. ``--json`` prints if no file is named. The error for a misspelt command or option
+``--help`` ends with examples. ``--json`` without a file prints the report. The error for a misspelt command or option
 suggests a similar name. A command that runs long shows its progress.
 """
 
@@ -33,7 +33,7 @@ __all__ = [
     "whole_number",
 ]
 
-#: Long runs work on this number of rows or pages at a time, and then show their progress.
+#: Long runs show their progress each time they have done this number of rows or pages.
 AT_ONCE = 10_000
 #: A printed table has at most this number of rows.
 MOST_SHOWN = 50
@@ -123,7 +123,7 @@ def add_commands_below(parser: argparse.ArgumentParser, title: str, metavar: str
 
 
 def add_command(commands: Any, name: str, module: Any, common: argparse.ArgumentParser | None = None) -> None:
-    """Add a command, from a module with ``HELP``, ``EXAMPLES``, ``OPTIONS``, `report` and `say`, perhaps ``ABOUT``.
+    """Add a command from a module with ``HELP``, ``EXAMPLES``, ``OPTIONS``, `report`, `say`, and optionally ``ABOUT``.
 
     Without `common` (see `common_options`) the command takes no database.
     """
@@ -143,8 +143,8 @@ Option = Callable[[Any], object]
 def option(usage: str, meaning: str, read: Callable[[str], Any] | None = None, **named: Any) -> Option:
     """Return a function that adds an option (``--host HOST``; ``--yes``, without a value) or an argument (``URL``).
 
-    `read` reads the option's value. For a wrong value it raises ValueError with the end of a sentence that begins with
-    "it must be". Further arguments are passed to argparse's ``add_argument``.
+    `read` reads the option's value. For a wrong value it raises ValueError, whose message ends a sentence that begins
+    with "it must be". Further arguments are passed to argparse's ``add_argument``.
     """
     name, _, metavar = usage.partition(" ")
     if not name.startswith("-"):
@@ -177,7 +177,7 @@ MATCHING = (
 
 
 def matched(arguments: argparse.Namespace) -> tuple[str, str] | None:
-    """Return kind and value of the given option of `MATCHING`; None if neither was given."""
+    """Return kind and value of the given option of `MATCHING`; None if no such option was given."""
     if arguments.pattern is not None:
         return "pattern", arguments.pattern
     return None if arguments.host is None else ("host", arguments.host.lower())

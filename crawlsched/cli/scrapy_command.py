@@ -43,6 +43,6 @@ class Command(ScrapyCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Run the command."""
         settings: Any = self.settings
-        # Outside of a project, the settings of Scrapy name no database.
+        # Outside of a project, no setting of Scrapy names a database.
         is_project = inside_project() or settings.get("CRAWLSCHED_DATABASE_URL") is not None
         self.exitcode = run(opts, settings if is_project else None)

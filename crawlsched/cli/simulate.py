@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EXAMPLES", "HELP", "OPTIONS"]
 
-# The settings by which a figure can be made smaller than in the paper.
+# The settings that make a simulation smaller than in the paper.
 _SIZES = ("repetitions", "pages", "horizon")
 _SETTINGS = (*_SIZES, "seed", "history")
 

@@ -46,7 +46,7 @@ def newest_report(store: Store) -> dict[str, Any]:
 
 
 def described(store: Store) -> list[dict[str, Any]]:
-    """Return the data of each source, with the quality of its announcements estimated from the newest visits."""
+    """Return the data of each source, and the quality of its announcements in the newest visits."""
     visits = _visits(store)
     return [_described(source, visits, ()) for source in _sources(store)]
 
@@ -67,7 +67,7 @@ def _best_first(source: dict[str, Any]) -> tuple[bool, float, int]:
 
 
 def _of_store(store: Store, is_one_of: int) -> dict[str, list[dict[str, Any]]]:
-    """Describe the sources of a store; with several shards each row names its shard, as numbers of sources repeat."""
+    """Describe the sources of a store. A row also names its shard if there are several, since numbers repeat."""
     visits, sources = _visits(store), _sources(store)
     plan = newest_plan(store, None)
     weights = [] if plan is None else plan.signal_weights.tolist()[:-1]
@@ -114,7 +114,7 @@ def _by_site(sources: list[Source], visits: dict[str, Any]) -> list[dict[str, An
 
 
 def _by_part(store: Store, sources: list[Source], visits: dict[str, Any]) -> list[dict[str, Any]]:
-    """Fit each source once for each site and first directory of its pages, if there are several."""
+    """Fit each source separately for each site and first directory of its pages, if these are several."""
     import numpy as np
 
     from crawlsched.crawl.source_quality import quality
@@ -122,7 +122,7 @@ def _by_part(store: Store, sources: list[Source], visits: dict[str, Any]) -> lis
 
     pages = np.unique(visits["page"])
     part_of = dict(zip(pages.tolist(), _parts(store, pages), strict=True))
-    # Host and part become one text, since a host's name has no slash.
+    # Host and part can become one text, since a host's name has no slash.
     parts = np.array(["".join(part_of[page]) for page in visits["page"].tolist()], dtype=str)
     found = []
     for source in sources:

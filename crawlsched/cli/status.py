@@ -21,7 +21,7 @@ __all__ = ["EXAMPLES", "HELP", "OPTIONS"]
 
 # At most this many hosts, best sources and worst sources are shown; --json lists all.
 _SHOWN = 5
-# Up to this number, all pages are counted, which takes a second. For more pages, the newest plan's counts are shown.
+# Counting this number of pages takes a second. For more pages, the newest plan's counts are shown.
 _ALL_COUNTED = 500_000
 
 
@@ -47,7 +47,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         "collection": stores.name,
         "shard": stores.target.shard or 0,
         "database": stores.database.name,
-        # The crawl may have written later times since `now` was read.
+        # The crawl may have written later times after `now` was read.
         "time": max(now, *(status.get(name) or 0.0 for name in ("last_sent_at", "paused_since"))),
         "owner": parts[0]["owner"] if shared is None else owner_of_all(shared, parts),
         "shared": shared,
@@ -160,7 +160,7 @@ def _hosts(rows: "Sequence[Host]") -> list[dict[str, Any]]:
 
 
 def _withheld(rows: "Sequence[Host]") -> dict[str, dict[str, int]]:
-    """Count the times that pages were held back from the spider, by reason and host."""
+    """Count how often pages were held back from the spider, by reason and host."""
     counted: dict[str, dict[str, int]] = {}
     for host in rows:
         for reason, row in host.counts.get("withheld", {}).items():
@@ -176,7 +176,7 @@ def _owner(owner: "LeaseRow | None", now: float) -> dict[str, Any] | None:
 
 
 def _fresh(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the freshness, weighted by importance, with its standard error if it is of a sample."""
+    """Return the freshness, weighted by importance, and its standard error if only a sample is known."""
     from numpy import concatenate
 
     from crawlsched.freshness import estimated
@@ -294,7 +294,7 @@ def _say_held_back(report: dict[str, Any]) -> list[str]:
     """Say which pages did not reach the spider, and which callbacks failed."""
     lines = list(report["growth"])
     for reason, hosts in sorted(report["withheld"].items()):
-        if reason != "known":  # requests for known pages need no attention
+        if reason != "known":  # requests for known pages are no fault
             names = sorted(hosts, key=lambda host: -hosts[host])
             lines.append(f"held back {say_count(sum(hosts.values()), 'time')} ({reason}), of {_some(names)}")
     for callback, n in report["failing_callbacks"].items():

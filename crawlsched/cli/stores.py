@@ -81,7 +81,7 @@ class Stores:
         from crawlsched.store import host_of
 
         first = self.of_host(host_of(url))
-        # All shards are searched, since a page counts for the host of its request's download slot, if that is set.
+        # All shards are searched, since a request's download slot may assign its page to another host.
         for store in [first, *(store for store in self.all if store is not first)]:
             if (page := find_page(store, url)) is not None:
                 return store, page
@@ -126,7 +126,7 @@ def leased(store: "Store", command: str) -> "Iterator[Lease]":
 
 
 def signs_of_life(lease: "Lease", every: float = 5.0) -> Callable[[], None]:
-    """Return a function that writes a heartbeat, at most one in `every` seconds, so that no crawl starts."""
+    """Return a function that writes at most one heartbeat in `every` seconds, so that no crawl starts."""
     beat_at = time.monotonic()
 
     def beat() -> None:

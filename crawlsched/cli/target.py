@@ -49,7 +49,7 @@ class Target:
     collection: str
     shard: int | None  # None: not given
     settings: Settings  # the project's settings or, outside of a project, the defaults
-    is_project: bool  # whether the settings are a project's
+    is_project: bool  # whether there is a project
 
 
 def common_options(*, collection: bool = True) -> argparse.ArgumentParser:
@@ -65,7 +65,7 @@ def common_options(*, collection: bool = True) -> argparse.ArgumentParser:
             "--shard", metavar="N", type=reader(int), help="only this shard of a collection that has several"
         )
     add_json_option(group)
-    # `dest` differs from that of Scrapy's own -s, which comes before the command's name: both are applied.
+    # Its `dest` is not that of Scrapy's -s before the command's name, so that both options are applied.
     group.add_argument(
         "-s", dest="set_here", action="append", default=[], metavar="NAME=VALUE", help="set a setting of the project"
     )
@@ -143,7 +143,7 @@ def missing_file(database: str) -> Path | None:
 
 
 def _named(arguments: argparse.Namespace, settings: Settings) -> str | None:
-    """Return the named collection; None without a name, or if each way to start the spider has its own collection."""
+    """Return the named collection; None without a name, or if the name depends on the spider's arguments."""
     collection: str | None = arguments.collection or settings.collection
     if collection is not None and arguments.collection is None and is_named_by_arguments(collection):
         return None
@@ -239,7 +239,7 @@ def forgotten_as(kind: str, value: str) -> str:
 
 
 def pages_like(store: "Store", text: str) -> list[str]:
-    """Return some URLs of pages that may be meant: they contain the text, or are similar and of the same host."""
+    """Return some URLs of pages that may be meant: URLs that contain the text, or similar URLs of the same host."""
     from crawlsched.store import host_of
     from crawlsched.store.listing import Condition, listed
 

@@ -36,7 +36,7 @@ OPTIONS = (
 
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Serve until Ctrl-C, or until the crawl ends that started this process."""
+    """Serve until Ctrl-C, or until the end of the crawl that started this process."""
     if arguments.from_stdin:
         given = json.loads(sys.stdin.readline())
         for name in ("database", "collection", "shard"):
@@ -94,7 +94,7 @@ async def _serve(targets: list[Target], arguments: argparse.Namespace) -> None:
 
 
 def _wait_for_end(end: Callable[[], object]) -> None:
-    """Call `end` when standard input closes, which happens however the crawl ends."""
+    """Call `end` when standard input closes, which happens even if the crawl is killed."""
     while os.read(sys.stdin.fileno(), 4096):
         pass
     end()
@@ -103,7 +103,7 @@ def _wait_for_end(end: Callable[[], object]) -> None:
 def _reports(target: Target, store: "Store") -> "Reports":
     alone = Stores(target, [store], None)
 
-    # The code of reports is loaded with the first report, since loading it takes longer than loading the server.
+    # The code of reports is loaded with the first report, since it loads more slowly than the server.
     def why(url: str, n_visits: int) -> dict[str, Any]:
         from crawlsched.cli.why import report_of
 

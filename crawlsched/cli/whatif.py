@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EXAMPLES", "HELP", "OPTIONS", "report_of"]
 
-# Pages with announcements take longer to compute, so the sample has fewer of these pages, by up to this factor.
+# Pages with announcements take longer to compute, so their sample is smaller, by up to this factor.
 _OF_SIGNALLED = 8
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EXAMPLES", "HELP", "OPTIONS", "report_of"]
 
-# The report calls an announcement likely when the expected number of announcements is this. The probability of at
+# An announcement counts as likely if the expected number of announcements is above this number. The probability of at
 # least one announcement is then 0.4.
 _LIKELY = 0.5
 
@@ -92,7 +92,7 @@ def _of_page(store: "Store", settings: Settings, page: int, facts: "PageFacts", 
     return {
         "url": facts.url,
         "collection": store.name,
-        # A running crawl may have visited the page since `now` was read.
+        # A running crawl may have visited the page after `now` was read.
         "time": max(now, float(columns["crawled_at"])),
         "running": owner is not None,
         **(
@@ -116,7 +116,7 @@ def _of_page(store: "Store", settings: Settings, page: int, facts: "PageFacts", 
 def _timing(
     store: "Store", settings: Settings, explanation: dict[str, Any], threshold: float, rest_until: float, now: float
 ) -> dict[str, Any]:
-    """Say when the page is crawled next, and what decides that."""
+    """Say when the page is crawled next, and why."""
     from crawlsched.planner.starvation import MAX_CRAWL_ROUNDS, wait_after_rounds
 
     owner, binds, deadline = store.owner(), explanation["binds"], explanation["deadline"]
@@ -211,7 +211,7 @@ def _announced_by(store: "Store", page: int, first: int) -> dict[str, Any]:
         lastmod, n_announced = listed.get(source.source, (None, 0))
         said = {"kind": source.kind, "url": source.url, "name": named(source), "lastmod": lastmod}
         rows.append({**said, "n_announced": n_announced, **quality_of(source, visits)})
-    # Before the first announcement nothing was learned, so the planner's trust is not shown.
+    # Before the first announcement nothing was learned, so no trust is shown.
     is_heard = any(row["heard"] for row in rows)
     return {"announced_by": rows, **({} if is_heard else {"precision": None, "recall": None})}
 

@@ -16,8 +16,8 @@ def blocks(n_rows: int, width: int = 8) -> Iterator[slice]:
     Parameters
     ----------
     width : int, default 8
-        How many numbers a formula needs for each row, in all its arrays together: about eight if each array has one
-        number a row.
+        Numbers that a formula needs for each row, in all its arrays together: about eight if each array has one number
+        a row.
 
     Examples
     --------

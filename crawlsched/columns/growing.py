@@ -95,7 +95,7 @@ _LOW = np.iinfo(np.uint16).max
 
 
 class NumberColumn:
-    """A whole number for each page: 2 bytes a page, and 4 once any number is 65,536 or more above `empty`.
+    """A whole number for each page: 2 bytes a page, or 4 if any number is 65,536 or more above `empty`.
 
     Numbers are read and set by row numbers, a mask or a slice, as in a numpy array. Each operation is O(1) a page.
 

@@ -8,7 +8,7 @@ from difflib import unified_diff
 
 __all__ = ["differences", "packed", "unpacked"]
 
-# Texts are compared sentence by sentence, since some of them are one long line.
+# Texts are compared sentence by sentence, since some texts are a single long line.
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n")
 
 
@@ -26,7 +26,7 @@ def packed(text: str, max_bytes: int) -> bytes:
     data = text.encode("utf-8", "replace")
     compressed = zlib.compress(data)
     while len(compressed) > max_bytes:
-        # A shorter text is compressed a little less well than the whole text.
+        # The factor 0.9 is needed since a shorter text is compressed less well than the whole text.
         data = data[: int(0.9 * len(data) * max_bytes / len(compressed))]
         compressed = zlib.compress(data) if data else b""
     return compressed

@@ -16,7 +16,7 @@ from crawlsched.content.kept_texts import packed
 
 __all__ = ["MOST_TEXT_BYTES", "Body", "Content", "compare", "is_current", "is_quick", "read_content"]
 
-#: At most this many bytes of a page's unpacked body are read, to find changes in its text. Other bodies are read whole.
+#: To find changes in a page's text, at most this many bytes of its unpacked body are read. Other bodies are read whole.
 MOST_TEXT_BYTES = 4_000_000
 # Larger bodies are read in a thread, so that they do not delay slots. A body of this size takes 12 ms if it consists of
 # tags. For smaller bodies, the use of a thread costs as much as the work.
@@ -25,7 +25,7 @@ _QUICK_BELOW = 10_240
 
 @dataclass(eq=False)
 class Content:
-    """The content of a body: the part that counts."""
+    """The part of a body that counts."""
 
     url: str
     fingerprint: Fingerprint
@@ -78,8 +78,8 @@ def read_content(
 def compare(content: Content, given: bytes, first: Content | None) -> Content:
     """Compare content to earlier contents, and return the content.
 
-    `given` is the packed trace of the content that the reader got last, and `first` is the first of two fetches.
-    The differences are cached, so that the verdict, which needs them later, takes no time.
+    `given` is the packed trace of the content that was delivered last, and `first` is the first of two fetches. The
+    differences are cached for the verdict, which then takes no time.
 
     >>> one, two = (read_content(Body(text, "text/html", None, "http://a/"), Recipe()) for text in (b"Tea", b"Milk"))
     >>> compare(two, one.seen.trace.packed(), None) is two
@@ -92,7 +92,7 @@ def compare(content: Content, given: bytes, first: Content | None) -> Content:
 
 
 def is_quick(body: Body, recipe: Recipe) -> bool:
-    """Whether a body is read within a few milliseconds, and needs no thread; unpacked gzip may be far larger."""
+    """Whether a body is read within a few milliseconds, and needs no thread; gzip may be far larger when unpacked."""
     return len(body.body) < _QUICK_BELOW and not body.body.startswith(GZIP) and recipe.is_linear
 
 

@@ -1,4 +1,4 @@
-"""The verdict on a visit, as a function of plain values; `crawl.responses` carries out what the verdict says."""
+"""The verdict on a visit, as a function of plain values; `crawl.responses` carries it out."""
 
 from __future__ import annotations
 
@@ -47,15 +47,15 @@ _OUTCOMES = {
 class DeliveryKind(StrEnum):
     """How a response is given to the spider."""
 
-    #: As content that is new, or has changed.
+    #: It is delivered as new or changed content.
     CHANGED = "changed"
-    #: As content that has not changed, but was requested.
+    #: It is delivered as unchanged content, which was requested.
     UNCHANGED = "unchanged"
-    #: Not at all, since a delivery of the same content has begun already.
+    #: It is not delivered, since a delivery of the same content has begun already.
     UNDER_WAY = "under way"
-    #: As plain Scrapy would do: there was no content to judge.
+    #: It is delivered as by plain Scrapy, since there was no content to judge.
     AS_SERVED = "as served"
-    #: Not at all.
+    #: It is not delivered.
     NONE = "none"
 
 
@@ -103,8 +103,8 @@ class Circumstances(NamedTuple):
         For a page that has lost nearly all of its text. WRONG: the host is known to serve the new content instead of
         pages. A Refetch: a fetch that is needed to find out.
     min_change : float
-        A change with a smaller 1 - similarity does not count. The stored content then stays the same, so that small
-        changes add up until together they count.
+        A change with a smaller 1 - similarity does not count. The stored content then stays the same, so that many
+        small changes together count.
     """
 
     finding: Finding | None = None  # the detector's finding; None where the recipe has no blocks
@@ -116,7 +116,7 @@ class Circumstances(NamedTuple):
     confirms_return: bool = True  # whether a second fetch is needed if the page shows former content
     knows_template: bool = True  # False: a second fetch is needed whenever the page looks changed
     min_change: float = 0.0
-    owed: int = 0  # the marks that require a delivery of any content
+    owed: int = 0  # the marks that require a delivery even of unchanged content
     withhold: Collection[str] = ()  # the reasons for which a delivery may be withheld
     delivers_unchanged: bool = False  # whether the spider also gets unchanged content
     under_way: Collection[bytes | None] = ()  # the digests of the contents in the page's open deliveries
@@ -152,7 +152,7 @@ def judge_cut_short(facts: PageFacts, around: Circumstances, *, is_again: bool) 
 
 
 def given_trace(facts: PageFacts, content: Content) -> Trace | None:
-    """Return the trace of the content that the reader got last; None if new content cannot be compared to it."""
+    """Return the trace of the last delivered content; None if new content cannot be compared to this content."""
     last = facts.pending_fingerprint or facts.fingerprint
     if content.seen is None or last is None or facts.recipe != content.fingerprint.recipe:
         return None
@@ -204,7 +204,7 @@ def _of_content(facts: PageFacts, content: Content, validators: Validators, arou
             return _told(facts_now, content, False, "page", _history(facts))
         reason = finding.reason
         if not reason and first is not None and _digest(first) in _history(facts)[:-1]:
-            reason = "flapping"  # the first fetch brought earlier content, and the second fetch the last content again
+            reason = "flapping"  # the first fetch had earlier content, and the second fetch had the last content
         kept = _kept(facts_now, content, _history(facts)) if reason == "template" else facts_now
         size = _size(facts, content, finding) if reason else (None, None)
         return _withheld(kept, False, reason, finding.ignored, size)

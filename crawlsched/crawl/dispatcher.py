@@ -9,13 +9,13 @@ from math import inf
 from crawlsched.content.reading import MOST_TEXT_BYTES, Body, Content, compare, is_current, is_quick, read_content
 from crawlsched.crawl.collection import Collection
 from crawlsched.crawl.deliveries import DeliveryBook
-from crawlsched.crawl.probes import Probes
+from crawlsched.crawl.probes import Probe, Probes
 from crawlsched.crawl.recipe_choice import Recipes, meant_for
 from crawlsched.crawl.request_templates import LEFT_OUT
 from crawlsched.crawl.run import OnePass, Starts
 from crawlsched.crawl.visits import Visit, VisitEnds, Visits
 from crawlsched.exceptions import DamagedRow, StoreError
-from crawlsched.pages.marks import START
+from crawlsched.pages.marks import START, TRIED
 from crawlsched.slot_clock import DAY
 from crawlsched.store import PageFacts, Source, host_of
 
@@ -42,10 +42,6 @@ class Dispatcher:
         self._planner, self._count = self.collection.planner, self.collection.count
         self._pick = self._planner.pick if self.one_pass is None else self.one_pass.pick
 
-    def warm_up(self) -> None:
-        """Read an empty page, since the first reading loads modules and takes ten times as long as the next."""
-        read_content(Body(b"<p>", "text/html", None, ""), self._recipes.of(""))
-
     def next_pages(self, now: float, host_free_at: Callable[[int, float], float]) -> Iterator[tuple[Visit, PageFacts]]:
         """Yield visits of the most valuable pages whose hosts may be asked now; a visit begins when it is yielded."""
         for _ in range(_TRIES):
@@ -70,17 +66,20 @@ class Dispatcher:
                 return begun
         return None
 
-    def _begin(self, page: int, reason: str, now: float) -> tuple[Visit, PageFacts] | None:
-        facts = self._facts_to_send(page, now, reason)
-        if facts is None:
-            return None
+    def _begin(self, page: int, reason: str, now: float, probe: Probe | None = None) -> tuple[Visit, PageFacts] | None:
         try:
+            facts = self._facts_to_send(page, now, reason)
+            if facts is None:
+                return None
+            if probe is not None and probe.impossible_url is not None:
+                facts = facts._replace(url=probe.impossible_url)
             host = self._planner.pages.host.item(page)
             visit = self.visits.open(page=page, host=host, url=facts.url, now=now)
         except Exception as error:
             self.ends.failed(f"The page number {page} cannot be visited", error, now, page=page)
             return None
-        if self.one_pass is not None:
+        visit.probe = probe
+        if self.one_pass is not None and probe is None:
             self.one_pass.tried(page)
         self._count("crawlsched/dispatched")
         if reason != "value":
@@ -95,10 +94,9 @@ class Dispatcher:
             if answers or page in self.collection.facts:
                 facts = self.collection.facts_of(page)
                 return facts if self._has_credentials(facts, now) else None
-        except Exception as error:
-            if isinstance(error, DamagedRow) or not isinstance(error, StoreError):
-                self.ends.failed(f"The page number {page} cannot be visited", error, now, page=page)
-                return None
+        except StoreError as error:
+            if isinstance(error, DamagedRow):
+                raise
         self.collection.unread = page
         self._planner.release(page, now)
         if reason == "start":
@@ -115,8 +113,7 @@ class Dispatcher:
         self._planner.put_off(facts.page, now + DAY, now)
         self.collection.withheld.note(host_of(facts.url), "credentials", facts.url, now)
         self._count("crawlsched/withheld/credentials")
-        if self.one_pass is not None:
-            self.one_pass.passed_over(facts.page)
+        self.collection.mark(facts.page, TRIED, now)  # in one pass, the page has had its turn
         return False
 
     def next_source(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, Source] | None:
@@ -142,16 +139,8 @@ class Dispatcher:
         while (probe := self.probes.next_due(now, lambda host: host_free_at(host, now) <= now)) is not None:
             if not self.collection.knows(probe.page):  # forgotten meanwhile
                 continue
-            page = probe.page
-            known = self._facts_to_send(page, now, "probe")
-            if known is None:
-                continue
-            facts = known._replace(url=probe.impossible_url or known.url)
-            visit = self.visits.open(page=page, host=probe.host, url=facts.url, now=now)
-            visit.probe = probe
-            self._count("crawlsched/dispatched")
-            self._count("crawlsched/dispatched/probe")
-            return visit, facts
+            if (begun := self._begin(probe.page, "probe", now, probe)) is not None:
+                return begun
         return None
 
     def validators(self, visit: Visit) -> tuple[str | None, str | None]:

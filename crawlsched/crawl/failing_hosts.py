@@ -25,7 +25,7 @@ _AT_ONCE = 2**15
 
 
 class FailingHosts:
-    """Find out from time to time which hosts fail, if pages have failed or answered again.
+    """Find out from time to time which hosts fail.
 
     A host begins to fail when it rests because of errors, or when more than half of its pages fail. It has
     recovered when no more than a third of its pages fail.
@@ -33,7 +33,6 @@ class FailingHosts:
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
-        self.have_news = True  # whether pages have failed or answered again since the last look
         self.answers: dict[int, str] = {}  # by host, how one of its pages failed last
         self.states = dict.fromkeys(STATE_NAMES[1:], 0)  # how many pages were in each state at the last look
         self._returned: Counter[int] = Counter()
@@ -41,33 +40,27 @@ class FailingHosts:
 
     def returned(self, host: int) -> None:
         """A page of a host answers again."""
-        self.have_news = True
         self._returned[host] += 1
 
     def is_due(self, now: float) -> bool:
         """Whether it is time for a look."""
-        return self.have_news and now >= self._next_look
+        return now >= self._next_look
 
     def look(self, now: float) -> Iterator[None]:
         """Count the pages that fail by host, in steps of a millisecond."""
-        pages, returned = self._collection.planner.pages, self._returned
+        pages, returned, self._returned = self._collection.planner.pages, self._returned, Counter()
         states = np.zeros(len(STATE_NAMES), int)
-        self.have_news, self._returned = False, Counter()
         self._next_look = now + pages.n / _AT_ONCE
         # The number of pages with a copy, by state (live or failing) and host. `exist` says which hosts have pages.
-        counts = np.zeros((len(STATE_NAMES), len(self._collection.hosts)), np.int32)
+        n, counts = pages.n, np.zeros((len(STATE_NAMES), len(self._collection.hosts)), np.int32)
         exist = np.zeros(counts.shape[1], np.bool_)
-        wait: dict[int, list[int]] = {host: [] for host in returned}
-        for start in range(0, pages.n, _AT_ONCE):
-            rows = np.arange(start, min(start + _AT_ONCE, pages.n))
-            fail, hosts = pages.failing(rows), pages.host[rows]
-            inside = hosts < exist.size  # other hosts are newer than this look
-            exist[hosts[inside & (pages.state[rows] > 0)]] = True
-            states += np.bincount(pages.state[rows], minlength=states.size)
-            some = inside & (fail | (pages.state[rows] == LIVE))
-            np.add.at(counts, (pages.state[rows][some], hosts[some]), 1)
-            for host in returned:
-                wait[host] += rows[fail & (hosts == host)].tolist()
+        for start in range(0, n, _AT_ONCE):
+            rows = np.arange(start, min(start + _AT_ONCE, n))
+            state, hosts = pages.state[rows], pages.host[rows]
+            exist[hosts[state > 0]] = True
+            states += np.bincount(state, minlength=states.size)
+            some = pages.failing(rows) | (state == LIVE)
+            np.add.at(counts, (state[some], hosts[some]), 1)
             yield
         self.states = dict(zip(STATE_NAMES[1:], states[1:].tolist(), strict=True))
         n_pages = counts.sum(axis=0)
@@ -82,8 +75,9 @@ class FailingHosts:
             elif not exist[host]:  # forgotten
                 self._collection.failing_hosts.pop(host)
                 self._collection.save_host(host, now)
-        for host, n in returned.items():
-            self._ask(wait[host], n * _ASKED_WITH_IT, now)
+        for host, n_returned in returned.items():
+            self._ask(host, n_returned * _ASKED_WITH_IT, now)
+            yield
 
     def _fails(self, host: int, counts: Any, now: float) -> None:
         known = self._collection.failing_hosts.get(host)
@@ -116,8 +110,7 @@ class FailingHosts:
             n_pages,
         )
 
-    def _ask(self, pages: list[int], most: int, now: float) -> None:
-        planner = self._collection.planner
-        wait = [page for page in pages if not planner.in_flight(page) and planner.pages.not_before.item(page) > now]
-        if wait:
-            planner.ask_soon(np.array(wait[:most]), now)
+    def _ask(self, host: int, most: int, now: float) -> None:
+        planner, pages = self._collection.planner, self._collection.planner.pages
+        wait = np.flatnonzero((pages.host[: pages.n] == host) & (pages.not_before[: pages.n] > now))
+        planner.ask_soon(wait[pages.failing(wait)][:most], now)

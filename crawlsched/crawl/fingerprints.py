@@ -9,11 +9,7 @@ from typing import Any
 from scrapy import Request
 from scrapy.utils.python import global_object_name
 
-__all__ = [
-    "fingerprints",
-    "named",
-    "without_parameters",
-]
+__all__ = ["fingerprints", "named", "without_parameters"]
 
 
 def named(names: Sequence[str]) -> Callable[[str], object]:

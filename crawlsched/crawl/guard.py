@@ -9,7 +9,7 @@ from typing import Any
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.showing import in_words
 
-__all__ = ["PATIENCE", "SLOTS_OF_PATIENCE", "Guard", "Watchdog"]
+__all__ = ["PATIENCE", "SLOTS_OF_PATIENCE", "Guard"]
 
 logger = logging.getLogger(__name__)
 
@@ -63,12 +63,7 @@ class Guard:
         self._episodes[name] = began, failures
         expected = isinstance(error, CrawlschedError)
         if before is None:
-            logger.error(
-                "%s failed: %s",
-                _capital(name),
-                in_words(error),
-                exc_info=None if expected else error,
-            )
+            logger.error("%s failed: %s", _capital(name), in_words(error), exc_info=None if expected else error)
         is_hopeless = failures >= self._most and now - began >= self._seconds
         if not expected and is_hopeless and self.give_up is not None:
             self.give_up(
@@ -85,39 +80,3 @@ def _capital(name: str) -> str:
 #: A request that waits is given up after this number of seconds, or of slots if these take longer. A request may have
 #: to wait for the turn of a robots.txt, and after that for its own turn.
 PATIENCE, SLOTS_OF_PATIENCE = 60.0, 4.0
-
-
-class Watchdog:
-    """Notice a crawl that sends nothing although it could.
-
-    Examples
-    --------
-    >>> dog = Watchdog(now=0.0)
-    >>> dog.look(50.0, dispatched=7, may=True, distance=0.1)
-    >>> dog.look(90.0, dispatched=7, may=True, distance=0.1)
-    >>> dog.look(111.0, dispatched=7, may=True, distance=0.1)
-    'Nothing has gone out for 61 s although pages wait and hosts are free, so this crawl ends; start it again.'
-    """
-
-    def __init__(self, now: float) -> None:
-        self._since = now
-        self._dispatched = -1
-        #: For how many seconds nothing had been sent at the last look, although a request could have been sent.
-        self.silence = 0.0
-
-    def look(self, now: float, *, dispatched: int, may: bool, distance: float) -> str | None:
-        """Look at a crawl, every few seconds; return why it has to end, or None.
-
-        `dispatched` counts the requests so far, `may` says whether a request could go out now, and `distance` is the
-        time between two slots in seconds.
-        """
-        if dispatched != self._dispatched or not may:
-            self._since, self._dispatched, self.silence = now, dispatched, 0.0
-            return None
-        self.silence = silence = now - self._since
-        if silence < max(PATIENCE, SLOTS_OF_PATIENCE * distance):
-            return None
-        return (
-            f"Nothing has gone out for {silence:.0f} s although pages wait and hosts are free, so this crawl ends; "
-            "start it again."
-        )

@@ -14,17 +14,7 @@ from crawlsched.crawl.request_templates import RequestTemplate, request_digest
 from crawlsched.sharing import shard_of
 from crawlsched.store import Outgoing
 
-__all__ = [
-    "FOUND",
-    "PAGE",
-    "SOURCE",
-    "AdmissionResult",
-    "Handover",
-    "PageRequest",
-    "Share",
-    "from_data",
-    "to_data",
-]
+__all__ = ["FOUND", "PAGE", "SOURCE", "AdmissionResult", "Handover", "PageRequest", "Share", "from_data", "to_data"]
 
 
 class AdmissionResult(StrEnum):

@@ -185,19 +185,11 @@ class CrawlRate:
         logger.info("By the hours of CRAWLSCHED_BANDWIDTH %s from now on.", said)
         self.on_rate()
 
-    def pause(self, now: float) -> None:
-        """Send nothing until `resume`, also after a restart."""
-        if self.paused_since is None:
-            self.paused_since = now
-            logger.info("The crawl pauses: nothing goes out until it is resumed.")
-        self.on_rate()
-        self._note(now)
-
-    def resume(self, now: float) -> None:
-        """Go on after a pause."""
-        if self.paused_since is not None:
-            self.paused_since = None
-            logger.info("The crawl goes on.")
+    def pause(self, now: float, *, paused: bool = True) -> None:
+        """Send nothing from now on, also after a restart; with `paused` False, go on."""
+        if paused != (self.paused_since is not None):
+            self.paused_since = now if paused else None
+            logger.info("The crawl pauses: nothing goes out until it is resumed." if paused else "The crawl goes on.")
         self.on_rate()
         self._note(now)
 

@@ -32,7 +32,7 @@ from crawlsched.crawl.failing_hosts import FailingHosts
 from crawlsched.crawl.fingerprints import fingerprints
 from crawlsched.crawl.first_minute import beginning
 from crawlsched.crawl.growth import Growth
-from crawlsched.crawl.guard import PATIENCE, SLOTS_OF_PATIENCE, Guard, Watchdog
+from crawlsched.crawl.guard import PATIENCE, SLOTS_OF_PATIENCE, Guard
 from crawlsched.crawl.hosts import retry_after
 from crawlsched.crawl.page_requests import Share
 from crawlsched.crawl.polls import Polls
@@ -122,7 +122,6 @@ class Refresher:
             assert share is not None
             self.sharing = share(self, spider)
         self.rate = CrawlRate(settings, self.planner, self.hosts, count, self._note, clock(), self.sharing)
-        self.watchdog = Watchdog(clock())
         self.growth = Growth(
             lambda: len(self.collection.index) - len(self.planner.frontier.new), lambda: self.planner.bandwidth, clock()
         )
@@ -131,10 +130,7 @@ class Refresher:
         )
         self.visits = Visits()
         self.probes = Probes(
-            rng,
-            lambda: bool(self.planner.frontier.new),
-            enabled=settings.probes,
-            has_room=self._has_room_for_probes,
+            rng, lambda: bool(self.planner.frontier.new), enabled=settings.probes, has_room=self._has_room_for_probes
         )
         self.starts = Starts(settings.starts_first)
         self.one_pass = None
@@ -277,7 +273,6 @@ class Refresher:
 
     def start_slots(self) -> None:
         """Let the grid of slots begin now; slots during the loading are not made up for."""
-        self.dispatcher.warm_up()
         # Work that has become due meanwhile is done before the first slot, not in it.
         self.planner.frontier.advance(self.clock())
         self.rate.begin(self.clock())
@@ -316,6 +311,10 @@ class Refresher:
     def must_wait(self, now: float) -> bool:
         """Whether nothing may be dispatched until the store, or the receivers of handed-over rows, have caught up."""
         return self.collection.must_wait(now) or (self.sharing is not None and self.sharing.is_full)
+
+    def silence(self, now: float) -> float:
+        """Return for how many seconds a slot has been due that nobody used or gave up; 0 while all have to wait."""
+        return 0.0 if self.must_wait(now) else self.rate.slots.lateness(now)
 
     def may_send(self, token: object = None) -> bool:
         """Return whether a request may be sent now: the last check, right before it is sent."""
@@ -365,11 +364,6 @@ class Refresher:
             return not is_slow and self.one_pass.is_drained
         return not is_slow or not self.planner.frontier.new.of_host[host]
 
-    def not_the_page(self, token: object, url: str, now: float) -> None:
-        """The spider's callback says that a response is not the page it should be."""
-        self._failing_hosts.have_news = True
-        self.book.not_the_page(token, url, now)
-
     # -- what hosts ask for
 
     def host_rests(self, host: str, value: str, now: float) -> None:
@@ -379,25 +373,13 @@ class Refresher:
             self.count("crawlsched/hosts/rested")
             self.collection.save_host(self.hosts.number(host), now)
 
-    def ask_again(self, host: str, now: float) -> None:
-        """A host's robots.txt has changed: pages that it had forbidden may be asked for at once."""
+    def ask_again(self, host: str, now: float, most: int | None = None) -> None:
+        """Let the pages that a host's robots.txt had forbidden be asked for at once; `most`: some of them."""
         pages, number = self.planner.pages, self.hosts.number(host)
         refused = np.flatnonzero((pages.state[: pages.n] == REFUSED) & (pages.host[: pages.n] == number))
-        self.planner.ask_soon(refused, now)
+        self.planner.ask_soon(refused[:most], now)
 
     # -- what timers call
-
-    def stuck(self, now: float, *, may_send: bool) -> str | None:
-        """Return why this crawl has to end, if nothing goes out although something could; None: all is well."""
-        waits = self.must_wait(now) or self.planner.frontier.waits_for_host()
-        may = may_send and not self.rate.rests and not waits
-        return self.watchdog.look(
-            now,
-            dispatched=self.visits.dispatched + self.rate.slots.taken,
-            # A request could go if a slot is due, or a page that needs no slot.
-            may=may and (self.rate.slots.is_due(now) or self.planner.frontier.next_event(now) <= now),
-            distance=1.0 / self.rate.slots.rate,
-        )
 
     def flush(self, now: float) -> None:
         """Hand unwritten changes to the store, and read ahead the facts of pages that are likely to be needed."""
@@ -467,7 +449,7 @@ class Refresher:
             "last_sent_at": self.rate.last_sent_at,
             "paused_since": self.rate.paused_since,
             "rests": self.rate.rests,
-            "silence": self.watchdog.silence,
+            "silence": self.silence(now),
             "unsaved_for": self.collection.unsaved_for(now),
             "pages": len(self.collection.index),
             "states": self._failing_hosts.states,

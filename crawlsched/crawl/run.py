@@ -80,10 +80,6 @@ class OnePass:
         pages = self.planner.pages
         pages.marks[: pages.n][pages.crawled_at[: pages.n] >= since] |= np.uint16(TRIED)
 
-    def passed_over(self, page: int) -> None:
-        """A page cannot be visited in this run, unless it is released."""
-        self.planner.pages.marks[page] |= np.uint16(TRIED)
-
     def released(self, page: int, now: float) -> None:
         """A page that was tried has news: it may go once more."""
         self._n_released += 1

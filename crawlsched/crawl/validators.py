@@ -8,8 +8,6 @@ from email.utils import parsedate_to_datetime
 from random import Random
 from typing import Any
 
-from crawlsched.change_detection.limits import FEW
-
 __all__ = ["Tally", "ValidatorTrials", "seconds_since", "standings"]
 
 _HEADERS = {"etag": "ETag", "last_modified": "Last-Modified"}
@@ -17,6 +15,8 @@ _HEADERS = {"etag": "ETag", "last_modified": "Last-Modified"}
 _PRIOR_STALE, _PRIOR_CHANGES = 0.5, 2.5
 # A validator is honest below this doubt, and lies above three times this doubt.
 _HONEST_BELOW = 0.1
+# A verdict needs at least this number of trials, or of quiet spells.
+_ENOUGH = 3
 # After this number of trials, older trials count half.
 _REMEMBERED = 60
 
@@ -58,7 +58,7 @@ class Tally:
     def doubt(self) -> float:
         """The probability that the validator stays the same although the page has changed; 0 if it is honest."""
         doubt = (self.stale + _PRIOR_STALE) / (self.moved + self.stale + _PRIOR_CHANGES)
-        return 0.0 if self.moved >= FEW and doubt < _HONEST_BELOW else doubt
+        return 0.0 if self.moved >= _ENOUGH and doubt < _HONEST_BELOW else doubt
 
     @property
     def standing(self) -> str:
@@ -70,7 +70,7 @@ class Tally:
     @property
     def tells_time(self) -> bool:
         """Whether a Last-Modified is the time of the last change: it changes when the page does, and only then."""
-        is_calm = self.quiet >= FEW and self.restless <= _HONEST_BELOW * (self.quiet + self.restless)
+        is_calm = self.quiet >= _ENOUGH and self.restless <= _HONEST_BELOW * (self.quiet + self.restless)
         return self.standing == "honest" and is_calm
 
 

@@ -300,7 +300,6 @@ class VisitEnds:
         free_at = hosts.free_at(visit.host, now)
         leave = leave or self._leave.get(outcome, self._planner.failed)
         leave(page, now, free_at if free_at > now else None, of_host=hosts.fails(visit.host))
-        self.failing_hosts.have_news = True
         self.collection.unsaved.page(page, now)
         self.tell(page, before, observation, now)
         return observation

@@ -1,4 +1,4 @@
-"""Checks of the arguments of crawl values, private to this package.
+"""Private checks of the arguments of crawl values.
 
 A plain float is checked without numpy, because the crawling thread calls these functions for one page at a time.
 """
@@ -39,7 +39,7 @@ def value(name: str, value: ArrayLike) -> Any:
 
 
 def nats(name: str, value: ArrayLike) -> Any:
-    """Check evidence, by which announcements lower the log-probability of freshness: zero or more, infinity allowed."""
+    """Check evidence in nats: zero or more, infinity allowed."""
     return _checked(name, value, 0.0, math.inf, "0 or more nats (infinity for a certain change)")
 
 

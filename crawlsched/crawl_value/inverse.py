@@ -14,7 +14,7 @@ from crawlsched.crawl_value import arguments
 from crawlsched.crawl_value.rules import evidence_of, natural_parameters
 from crawlsched.crawl_value.terms import LARGEST_EXPONENT, noisy_terms, polynomial
 
-_NOISE = 16.0 * float_info.epsilon  # a value whose relative difference from the target is smaller counts as equal
+_NOISE = 16.0 * float_info.epsilon  # a value equals the target if the relative difference is smaller
 LARGEST_SHARE = math.nextafter(1.0, 0.0)
 
 # z = sum_k coefficient_k root^(k+1) is the expansion of Lambert's W around its branch point.
@@ -89,7 +89,7 @@ def elapsed_at_value(
 
 
 def _elapsed(target: FloatArray, mu: FloatArray, pages: FloatArray) -> FloatArray:
-    """Solve for pages; here and below, `pages` is change rate, evidence, alpha, gamma and kappa, shape (5, n)."""
+    """Solve for pages. The rows of `pages` are change rate, evidence, alpha, gamma and kappa; shape (5, n)."""
     delta, evidence, _, gamma, kappa = pages
     elapsed = np.where(target > 0.0, np.inf, 0.0)
     # The target's share of the limit mu / delta. A share of 1 is never reached. If the limit is 0 / 0, no value is
@@ -159,7 +159,7 @@ def _staleness_at(share: FloatArray, pages: FloatArray) -> FloatArray:
 
 def _first_guess(share: FloatArray, goal: FloatArray, pages: FloatArray) -> FloatArray:
     # Without announcements y = goal. If a single announcement is enough to reach the goal, V is about its first term,
-    # mu / gamma (1 - exp(-y)). That holds at a y where announcements are likely to have come (y above alpha / gamma).
+    # mu / gamma (1 - exp(-y)). That holds for y above alpha / gamma, where announcements are likely to have come.
     delta, _, alpha, gamma, kappa = pages
     first = -np.log1p(-np.minimum(share * (gamma / delta), LARGEST_SHARE))
     return np.where(first < kappa, first + np.minimum(alpha / gamma, goal), goal)
@@ -174,8 +174,8 @@ def _newton_step(
     steepness = slope * y / np.maximum(z * z * np.exp(-z), 1e-300)
     exponent = np.log(goal / np.maximum(z, 1e-300)) / np.maximum(steepness, 1e-300)
     after = y * np.exp(np.clip(exponent, -700.0, 700.0))
-    # A step that leaves the bracket only by rounding ends on its edge. Bisection replaces all other steps that leave
-    # it.
+    # A step that leaves the bracket only by rounding ends on the bracket's edge. Bisection replaces all other steps
+    # that leave it.
     outside = ~((after >= low * (1.0 - CONVERGED)) & (after <= high * (1.0 + CONVERGED)))
     middle = np.where(low > 0.0, np.sqrt(low * high), 0.5 * high)
     return np.where(outside, middle, np.clip(after, low, high))

@@ -29,8 +29,8 @@ def noisy_value(
     elapsed : array_like
         Seconds since the last crawl, 0 or more; infinity is allowed.
     evidence : array_like
-        By how much the announcements since the last crawl lower the log-probability of freshness: kappa n, in nats.
-        Infinity if one of the announcements is certainly true.
+        Nats by which the announcements since the last crawl lower the log-probability of freshness: kappa n. Infinity
+        if one of the announcements is certainly true.
     unsignalled_change_rate : array_like
         alpha, unannounced changes per second.
     signal_rate : array_like
@@ -86,8 +86,8 @@ def unchecked_noisy_value(
 ) -> Any:
     """`noisy_value` with importance 1 and without checks of its arguments, for callers that evaluate page by page.
 
-    Underflow and overflow in between are harmless. If numpy is set to raise them as errors, call this function under
-    ``np.errstate(under="ignore", over="ignore")``.
+    Underflow and overflow in intermediate results are harmless. If numpy is set to raise them as errors, call this
+    function under ``np.errstate(under="ignore", over="ignore")``.
     """
     y = log_staleness(elapsed, alpha, evidence)
     shape = np.broadcast_shapes(np.shape(y), np.shape(gamma), np.shape(kappa))
@@ -124,14 +124,14 @@ def posterior_value(
     Parameters
     ----------
     weights : array_like, shape (..., K)
-        Posterior probability of each rate; they sum to 1 over the last axis.
+        Posterior probability of each rate; the probabilities sum to 1 over the last axis.
     rates : array_like, shape (K,)
         Grid of rates per second, above 0. With announcements these are the rates of unannounced changes (alpha).
     elapsed : array_like, shape (...)
         Seconds since the last crawl, 0 or more; infinity is allowed.
     evidence : array_like, shape (...), optional
-        By how much the announcements since the last crawl lower the log-probability of freshness, in nats: the sum of
-        kappa n over the sources.
+        Nats by which the announcements since the last crawl lower the log-probability of freshness: the sum of kappa n
+        over the sources.
     signal_rate, signal_weight : array_like, shape (...), optional
         gamma and kappa of the page's announcements; 0: no announcements.
     importance : array_like, shape (...), optional
@@ -209,9 +209,9 @@ def merge_sources(signal_rate: ArrayLike, signal_weight: ArrayLike) -> tuple[Any
     Notes
     -----
     This approximation is off by some per cent (``docs/explanation/posterior_crawl_value.md``). Two sums over the
-    sources are preserved: they decide the crawl value far from its limit and close to it. The first sum is the rate of
-    announced changes, gamma (1 - exp(-kappa)), on which the change rate depends. The second sum is the mean growth of
-    the evidence, gamma kappa, on which the mean time between crawls depends if the threshold is large.
+    sources are preserved. The first sum is the rate of announced changes, gamma (1 - exp(-kappa)), on which the change
+    rate depends. The second sum is the mean growth of the evidence, gamma kappa, on which the mean time between crawls
+    depends if the threshold is large.
 
     Examples
     --------

@@ -70,7 +70,7 @@ class Grid:
         return found
 
     def announced(self, weights: FloatArray, stale: FloatArray) -> FloatArray:
-        """Return what `noisy` returns if nothing further is announced; these values are at least as high."""
+        """Return crawl values as if no further announcement could come; the values of `noisy` are never higher."""
         rates, lasts = self.rates, np.exp(-stale)
         lost = stale * lasts
         return np.stack(

@@ -74,7 +74,7 @@ def first_signal_integral(y: FloatArray, ratio: FloatArray, missed: FloatArray) 
     both = 1.0 + ratio
     closed: FloatArray = (missed / ratio - np.expm1(-y)) / both
     x = both * y
-    # The series takes many calls, so it is used only below half of that limit. Rounding errors in the other half are
+    # The series takes many calls, so it is used only below half of `SERIES_BELOW`. Just above this, rounding errors are
     # a little larger (4e-15).
     small = np.asarray(x < 0.5 * SERIES_BELOW)
     if not small.any():

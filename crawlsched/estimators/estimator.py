@@ -18,7 +18,7 @@ class Intervals:
     """Growing rows of numbers, stored in one array; each row is contiguous.
 
     A full row is copied to the end of the array, where it gets twice the room. So appending takes constant time on
-    average. The array has room for at most four times the numbers in it.
+    average. After it has grown, at least an eighth of the array is in use.
     """
 
     def __init__(self, n_rows: int) -> None:
@@ -51,7 +51,7 @@ class Intervals:
         self._used += room
 
     def gather(self, rows: IndexArray) -> tuple[FloatArray, IndexArray]:
-        """Return the values of some rows one after the other, and the number of values in each."""
+        """Return the values of some rows one after the other, and the number of values in each row."""
         lengths = self.length[rows]
         ends = np.cumsum(lengths)
         within = np.arange(int(lengths.sum())) - np.repeat(ends - lengths, lengths)

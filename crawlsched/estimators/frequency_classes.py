@@ -1,4 +1,4 @@
-"""Pages sorted into classes of change frequency, weekly or monthly for instance, by Bayesian inference."""
+"""Classes of change frequency, such as weekly and monthly, to which pages belong by Bayesian inference."""
 
 from collections.abc import Sequence
 from datetime import timedelta

@@ -14,7 +14,7 @@ _HALF_A_WEEK = timedelta(days=3.5).total_seconds()
 
 
 class GammaPosterior(Estimator):
-    """A Gamma distribution of each page's change rate, exact for unchanged visits, matched by moments for changed ones.
+    """A Gamma distribution of each page's change rate, exact until the first change, then matched by moments.
 
     Parameters
     ----------
@@ -37,9 +37,9 @@ class GammaPosterior(Estimator):
     watched all the time.
 
     The estimate is biased towards the prior's mean, by O(1/n) after n visits, as in any posterior. For pages that
-    change much faster than this mean the bias falls slowly, since `prior_time` counts as time without a change. Where
-    visits are at most one change apart, matching moments is right within 1 %. Where visits are much farther apart, the
-    exact posterior has a tail that a Gamma distribution cannot follow. Where visits are five changes apart, the mean
+    change much faster than this mean the bias falls slowly, since `prior_time` counts as time without a change. With at
+    most one change per interval on average, matching moments is right within 1 %. With many more changes per interval,
+    the exact posterior has a tail that a Gamma distribution cannot follow. With five changes per interval, the mean
     stays 5 to 15 % too high or too low for hundreds of visits, depending on the prior. The mean of `Posterior` has no
     such error. The estimate is positive for every history.
 

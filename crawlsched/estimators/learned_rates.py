@@ -114,7 +114,7 @@ class LearnedRates:
         self._watched[pages] += elapsed
 
     def forget(self, pages: IndexArray) -> None:
-        """Return pages to the state before their first visit."""
+        """Reset pages to the state before their first visit."""
         self.unpack(pages, [self._nothing] * pages.size)
 
     def packed(self, pages: IndexArray) -> list[bytes]:

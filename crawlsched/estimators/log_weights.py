@@ -40,7 +40,7 @@ _PAGE_STEP = 0x85EBCA6B
 
 
 def dither(pages: npt.NDArray[np.intp], n_updates: int) -> FloatArray:
-    """Return one number in [0, 1) for each page after `n_updates` updates, spread evenly over its updates.
+    """Return a number in [0, 1) for each page after `n_updates` updates; a page's numbers are spread evenly.
 
     Notes
     -----
@@ -80,7 +80,7 @@ def to_steps(codes: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint16]:
 
 
 def from_steps(steps: npt.NDArray[np.uint16]) -> npt.NDArray[np.uint8]:
-    """Return the compact rows nearest to steps of 1/2048 nat; rows that `to_steps` converted come back unchanged."""
+    """Return the compact rows nearest to steps of 1/2048 nat; the result of `to_steps` gives the same rows again."""
     codes: npt.NDArray[np.uint8] = _NEAREST_CODE.take(steps)
     return codes
 
@@ -97,7 +97,7 @@ def _likelihoods(learning_rate: float) -> FloatArray:
 
 
 def relative_likelihoods(stored: npt.NDArray[Any], learning_rate: float = 1.0) -> FloatArray:
-    """Return likelihoods relative to each row's maximum, to the power `learning_rate`, from rows of either kind."""
+    """Return likelihoods relative to each row's maximum, to the power `learning_rate`, from compact or exact rows."""
     if stored.dtype.char == _CODE:
         return _likelihoods(learning_rate).take(stored)
     exponentials: FloatArray = np.exp(stored * learning_rate)

@@ -55,7 +55,7 @@ def check_rows(pages: npt.ArrayLike, n_pages: int, name: str = "pages") -> Index
 
 
 def per_page(value: npt.ArrayLike, n: int, name: str) -> FloatArray:
-    """Return one float64 per page; a single value stands for all pages."""
+    """Return one float64 per page; a single value is used for all pages."""
     given = np.asarray(value, dtype=np.float64)
     if given.shape == (n,):
         return given

@@ -104,7 +104,7 @@ def _check_crawl_rate(crawl_rate: npt.ArrayLike | None, n: int) -> FloatArray:
 
 
 def crawl_rates(columns: Mapping[str, npt.NDArray[Any]], pages: IndexArray) -> FloatArray:
-    """Return each page's known crawl rate; where it is NaN, visits divided by time, which is 0 before a visit."""
+    """Return crawl rates of pages: the known rate or, if it is NaN, visits divided by time (0 before a visit)."""
     known = columns["known_crawl_rate"][pages]
     learned = ratio(columns["visits"][pages], columns["time"][pages])
     return np.where(np.isnan(known), learned, known)
@@ -125,14 +125,13 @@ class LawOfLargeNumbers(VisitCounts):
     Notes
     -----
     Equation (1) of [1]_. By Theorem 1 the estimate converges almost surely if α_k/k goes to 0, with a mean error of
-    O(max(k^-1/2, α_k/k)). In the long run, a constant or log k does not make the error greater, and k^0.75 does.
+    O(max(k^-1/2, α_k/k)). In the long run, k^0.75 makes the error greater; a constant or log k does not.
 
     The theory assumes visits at random (exponential intervals at rate p). Let μ = Δ/(Δ + p) be the chance that a visit
-    finds a change. With α = 1 and p known, the mean is exactly 1 - μ^k of the truth. So the estimate is practically
-    unbiased once some visit has found no change. A greater α_k lowers the mean by about the factor 1 - (α_k - 1)(1 +
-    Δ/p)/k. For visits at *regular* intervals I the estimate converges to (e^{ΔI} - 1)/I. This is 5 % too high at ΔI =
-    0.1, and 72 % at ΔI = 1. The estimate is 0 for a page without visits or without changes, so a scheduler cannot use
-    it alone.
+    finds a change. With α = 1 and p known, the mean is exactly 1 - μ^k of the truth. So the bias is small as soon as it
+    is unlikely that all visits find a change. A greater α_k multiplies the mean by about 1 - (α_k - 1)(1 + Δ/p)/k. For
+    visits at *regular* intervals I the estimate converges to (e^{ΔI} - 1)/I. This is 5 % too high at ΔI = 0.1, and 72 %
+    at ΔI = 1. The estimate is 0 for a page without visits or without changes, so a scheduler cannot use it alone.
 
     References
     ----------

@@ -19,7 +19,7 @@ __all__ = ["learn_prior"]
 # busy after their work, on processors that the crawl needs.
 _PRODUCT_SLICE = 256
 # Likelihoods of up to this number of slices stay in memory, since looking them up in each round takes longer than the
-# rest.
+# rest of the round.
 _MOST_KEPT = 128
 
 
@@ -50,8 +50,8 @@ def learn_prior(
         Rounds of expectation and maximisation. After few rounds the distribution is smooth. After many rounds it has a
         few spikes.
     strength : float, optional
-        How many pages the `prior` counts for; 1 by default, and 10 with `groups`. It must be positive, so that no rate
-        is ever ruled out.
+        The `prior` counts as this number of pages; 1 by default, and 10 with `groups`. It must be positive, so that no
+        rate is ever ruled out.
     n_groups : int, optional
         Number of groups, if some may have no page. Such a group gets the distribution that it would shrink towards.
     learning_rate : float, default 1

@@ -168,9 +168,9 @@ class Posterior(Estimator):
     Notes
     -----
     A visit after τ seconds multiplies the likelihood of rate r by ``exp(-r τ)`` if the page was unchanged and by
-    ``1 - exp(-(r τ + e))`` if it had changed. Here e, the `evidence`, is the sum of κ n over the sources of
-    announcements, which lower the log-probability of freshness by e. (By the noisy-signals paper [1]_, section 3, a
-    page is fresh with probability exp(-α τ - κ n).) For an unchanged page exp(-e) is common to all rates and drops out.
+    ``1 - exp(-(r τ + e))`` if it had changed. The `evidence` e is the sum of κ n over the sources. Announcements lower
+    the log-probability of freshness by e. (By the noisy-signals paper [1]_, section 3, a page is fresh with probability
+    exp(-α τ - κ n).) For an unchanged page exp(-e) is common to all rates and drops out.
 
     The state is the log-likelihood relative to each row's maximum, *without* the prior, so that a newly learned prior
     applies to every page at once.

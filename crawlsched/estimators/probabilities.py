@@ -46,7 +46,7 @@ def rate_quantile(weights: FloatArray, rates: FloatArray, q: float) -> FloatArra
 
 
 def posterior_probabilities(stored: npt.NDArray[Any], prior: FloatArray, learning_rate: float = 1.0) -> FloatArray:
-    """Return prior times likelihood to the power `learning_rate`, row by row, divided by its sum."""
+    """Return the product of the prior and likelihood ** `learning_rate`, with each row divided by its sum."""
     joint = relative_likelihoods(stored, learning_rate)
     joint *= prior
     # `cumsum` adds numbers in order. `sum` would add them in pairs, and round differently.

@@ -29,7 +29,7 @@ def recall_interval(
     """Return the recall of greatest likelihood and its 95 % interval, from visits of pages of one source.
 
     Return None if nothing was announced, or if an announcement preceded every visit. `fit` is `SignalQuality.fit` of
-    these visits, if it has been computed already. `iterations` are those of expectation-maximisation.
+    these visits, if it has been computed already. `iterations` is the number of rounds of expectation-maximisation.
 
     Notes
     -----
@@ -103,7 +103,7 @@ def _distributions(
 def _log_likelihood(
     rates: FloatArray, weights: FloatArray, page: npt.NDArray[np.intp], changed_after: FloatArray, quiet: FloatArray
 ) -> float:
-    """Return the log-likelihood of what visits without announcements found, by rates of unannounced changes."""
+    """Return the log-likelihood of the findings of visits without announcements, by rates of unannounced changes."""
     found = -np.outer(quiet, rates)
     np.add.at(found, page, np.log(-np.expm1(-np.outer(changed_after, rates))))
     greatest = found.max(axis=1)
@@ -112,7 +112,7 @@ def _log_likelihood(
 
 
 def _edge(missing: FloatArray, odds: FloatArray, error: float, end: float) -> float:
-    """Return the first odds between the best odds and `end` with too low a likelihood; `end` if there are none.
+    """Go from the best odds towards `end`; return the first odds whose likelihood is too low, or `end`.
 
     The distance from the best odds is increased by the error of the rate of true announcements; both are on the scale
     of log(odds).

@@ -81,8 +81,8 @@ def regularized(evidence: Evidence) -> Evidence:
 def _maximize(evidence: Evidence) -> tuple[float, float]:
     """Return the scale and the signal weight of greatest likelihood.
 
-    The likelihood is concave. Its maximum lies at weight 0, at scale 0, or where both are positive. If several
-    of these are equally likely, as with one announcement before every visit, weight 0 is returned. Announcements that
+    The likelihood is concave. Its maximum lies at weight 0, at scale 0, or where both are positive. If several of these
+    points are equally likely, as with one announcement before every visit, weight 0 is returned. Announcements that
     explain nothing get no weight.
     """
     unit = float(evidence.weight @ evidence.x) + evidence.unchanged_x or 1.0
@@ -168,7 +168,7 @@ def _crossing(function: Callable[[float], float], inside: float, outside: float)
         value = function(middle)
         if abs(value) < 1e-4 or abs(outside - inside) < 1e-6 * outside:
             break
-        # If the same end was not replaced twice in a row, its value is halved, so that both ends move.
+        # If two steps in a row do not replace an end, the value at this end is halved, so that both ends move.
         if value < 0:
             inside, below, above, side = middle, value, above / 2 if side < 0 else above, -1
         else:

@@ -28,8 +28,8 @@ class SignalQuality:
 
     Unchanged visits enter the likelihood only by Σ τ and Σ n. Changed visits are summed in 14 cells of τ by 6 of n.
     Each cell has the number of visits, the mean and variance of τ, the mean of n and its covariance with τ. This takes
-    3.4 kilobytes a group, for any number of visits. It changes rate and weight by less than
-    1 %, or the weight by less than 0.01.
+    3.4 kilobytes a group, for any number of visits. The summary changes rate and weight by less than 1 %, or the weight
+    by less than 0.01.
 
     References
     ----------
@@ -93,8 +93,8 @@ class SignalQuality:
         visits = total["changed_visits"][filled]
         mean, mean_n = total["changed_x"][filled] / visits, total["changed_n"][filled] / visits
         # Half of a cell's visits count as one standard deviation below the mean, and half as one above. This is right
-        # to the third order. Their numbers of announcements are shifted by the covariance. Otherwise announcements in
-        # proportion to time would seem to mean something.
+        # to the third order. The numbers of announcements of both halves are shifted by the covariance. Otherwise
+        # announcements in proportion to time would seem to mean something.
         spread = np.sqrt(np.maximum(total["changed_xx"][filled] / visits - mean**2, 0.0))
         together = total["changed_xn"][filled] / visits - mean * mean_n
         spread_n = np.divide(together, spread, out=np.zeros_like(spread), where=spread > 1e-6 * mean)
@@ -150,7 +150,7 @@ class SignalQuality:
 
         Examples
         --------
-        Every announcement was followed by a change, and half of the visits without one found a change too:
+        Every announcement was followed by a change, and half of the visits without an announcement found a change, too:
 
         >>> fit = SignalQuality.fit([10.0] * 8, [1, 1, 1, 1, 0, 0, 0, 0], [1, 1, 1, 1, 1, 1, 0, 0])
         >>> round(fit.precision, 2), [round(limit, 2) for limit in fit.precision_interval], fit.signal_rate
@@ -163,7 +163,7 @@ class SignalQuality:
 
     @classmethod
     def fit_naive(cls, elapsed: npt.ArrayLike, n_signals: npt.ArrayLike, changed: npt.ArrayLike) -> SignalFit:
-        """Count precision and recall interval by interval, as if an interval had at most one change and announcement.
+        """Count intervals to estimate precision and recall, as if each had at most one change and one announcement.
 
         Precision is (intervals with announcement and change) / (intervals with announcement). Recall is (intervals with
         announcement and change) / (intervals with change). Both shares are 0 if no interval has a change

@@ -115,7 +115,7 @@ class MomentMatching(Estimator):
     The estimate is biased high by a term of order 1/n. For regular visits it is the same as `MaximumLikelihood`. If a
     page changes once per interval on average, and intervals are random, the bias is 18 % after 10 visits and 5 % after
     30. The estimate is consistent. Where intervals differ it is less precise than `MaximumLikelihood`, since a change
-    after a long interval counts as much as one after a short one. It has to store every interval, so its state grows
+    counts the same after a long interval and after a short interval. It has to store every interval, so its state grows
     with the history (8 to 32 bytes per visit). After each visit the equation has to be solved anew.
 
     References

@@ -91,9 +91,9 @@ class BiasReduced(VisitCounts):
     Cho and Garcia-Molina [1]_, section 4.2 and appendix B. With visits every I seconds and r = change_rate · I the mean
     of the estimate is equation (1) of the paper. It is practically unbiased for r < 1 from three visits on. With 20
     visits it is less than 10 % too low for r < 3.5, and with 80 visits for r < 5. It never exceeds log(2n + 1) / I. It
-    is most precise with visits about 1.5 changes apart. It replaces all intervals with their mean, so it is biased low
-    where intervals differ (use `MaximumLikelihood`). It is 0 for a page without visits or without changes, so a
-    scheduler cannot use it alone.
+    is most precise with about 1.5 changes per interval. All intervals are replaced with their mean, so the estimate is
+    biased low where intervals differ (use `MaximumLikelihood`). It is 0 for a page without visits or without changes,
+    so a scheduler cannot use it alone.
 
     References
     ----------
@@ -157,7 +157,7 @@ _NEAREST = 1e-6
 
 
 class LastModified(VisitCounts):
-    """X'/T: the bias-corrected number of changes, divided by the time from the last change or visit to each visit.
+    """X'/T: the bias-corrected number of changes, divided by the time in which the page is known not to have changed.
 
     Notes
     -----

@@ -149,7 +149,7 @@ class Change:
 
 
 class Feed:
-    """The changes of each shard in their order, or with `own_shard` only the changes of the store's shard."""
+    """The changes of all shards, in the order of each shard; with `own_shard`, only those of the store's shard."""
 
     def __init__(self, store: Store, *, own_shard: bool = False) -> None:
         self._store = store
@@ -177,7 +177,7 @@ class Feed:
             return Cursor({key[0]: changes.before_time(connection, key, time) for key in self._keys})
 
     def after(self, cursor: Cursor, limit: int, *, diff: bool = False) -> list[Change]:
-        """Return at most `limit` next changes; raise if some were deleted or the cursor is from another database."""
+        """Return at most `limit` changes after a cursor; raise if the cursor is too old, or from another database."""
         with self._store.database.explained("read"), self._store.database.reading() as connection:
             found = []
             for key in self._keys:
@@ -185,8 +185,8 @@ class Feed:
                 rows = changes.after(connection, key, cursor[key[0]], limit)
                 # If old changes are deleted after this check, the next call reports the deletion.
                 found.append([(row.time, key, row) for row in rows])
-            # The changes of a shard stay in their order, even if their times are not in order. A cursor is a position,
-            # and must not skip a change.
+            # Each shard's changes stay in the order of the feed, even if their times are not in order. A cursor is a
+            # position, and must not skip a change.
             given = []
             for _, key, row in islice(heapq.merge(*found, key=lambda one: one[0]), limit):
                 cursor = cursor.after(key[0], row.id)

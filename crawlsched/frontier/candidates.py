@@ -31,8 +31,8 @@ class CrawlValues(Protocol):
         """
 
 
-# A crawl value is computed anew when the time since the crawl has grown by this share. In between, a straight line
-# takes its place. The value grows about as the square of the time since the crawl, so the line is off by a quarter of a
+# A crawl value is computed anew when the time since the crawl has grown by this share. Until then the value follows a
+# straight line. Real values grow about as the square of the time since the crawl, so the line is off by a quarter of a
 # per cent.
 _SPAN = 0.1
 
@@ -146,7 +146,7 @@ class Candidates:
     def add(
         self, pages: IndexArray, now: float, until: float, resting: Container[int]
     ) -> tuple[IndexArray, dict[int, IndexArray]]:
-        """Add the pages worth enough by `until`; return the other pages, and the pages set aside, by host. O(n)."""
+        """Add pages that are worth enough by `until`; return the others, and by host the pages set aside. O(n)."""
         lines, hosts = self.going.of(pages, now), self._columns.host[pages]
         enough = lines[0] + lines[1] * (until - now) >= ENOUGH * self.levels(hosts)
         self.going.append(pages[enough], hosts[enough], lines[:, enough])

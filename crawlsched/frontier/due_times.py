@@ -18,7 +18,7 @@ __all__ = ["ASIDE", "CANDIDATE", "FILED", "IN_FLIGHT", "NEW", "OUT", "OVERDUE", 
 #: without a copy and ready to go.
 OUT, IN_FLIGHT, FILED, WAITING, SOON, CANDIDATE, ASIDE, OVERDUE, NEW = range(9)
 
-# The order is meant to have this number of pages, or a sixteenth of all pages if that is less, but at least 256. It
+# The sorted order should have this number of pages, or a sixteenth of all pages if that is less, but at least 256. It
 # never has more than twice that number. The column is searched in parts of at least this number of rows. The parts are
 # so large that the search of the whole column ends before the order is empty.
 _MOST_SOON = 2**13
@@ -29,15 +29,15 @@ class DueTimes:
 
     Notes
     -----
-    The order has every waiting page whose due time is not after the horizon. When few pages are in the order, the
-    horizon moves on to a time that is estimated from a sample of the column. Then each pick searches a part of the
+    The sorted order has every waiting page whose due time is not after the horizon. When few pages are in the order,
+    the horizon moves on to a time that is estimated from a sample of the column. Then each pick searches a part of the
     column for pages due before the new horizon. A page takes 9 bytes.
     """
 
     def __init__(self) -> None:
         self.at: FloatArray = np.zeros(0)  # by page, POSIX seconds; inf: never due
         self.place: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)  # by page, one of the constants of this module
-        # The order may have pages due before the first time, and has all pages due before the second.
+        # The sorted order has only pages due by `_horizon`, and all pages due by `_complete_until`.
         self._horizon = self._complete_until = np.inf
         self._heap: list[tuple[float, int]] = []
         self._n_soon = 0
@@ -57,7 +57,7 @@ class DueTimes:
         return self.place.size > ROWS_AT_ONCE
 
     def set(self, pages: IndexArray, times: FloatArray) -> None:
-        """Set the due times of distinct pages, and let them wait; O(1) a page, O(log n) for a page that is due soon."""
+        """Set the due times of distinct pages, and let the pages wait; O(1) a page, O(log n) if it is due soon."""
         self.at[pages] = times
         self.place[pages] = WAITING
         self._put_in_order(pages[(times <= self._horizon) & (times < np.inf)])
@@ -92,7 +92,7 @@ class DueTimes:
         return np.array(found, np.intp)
 
     def next_time(self) -> float:
-        """Return when the first page that waits is due, or an earlier time if that time is not known. O(log n)."""
+        """Return when the first waiting page is due, or an earlier time if this is not known. O(log n)."""
         while (first := self._first()) > self._complete_until and self._look_on():
             pass
         return min(first, self._complete_until)
@@ -106,7 +106,7 @@ class DueTimes:
         return heap[0][0] if heap else np.inf
 
     def soonest(self, n: int) -> IndexArray:
-        """Return at most `n` pages of the order, about those that are due first; O(n log n)."""
+        """Return at most `n` pages of the sorted order, approximately the first ones; O(n log n)."""
         self.next_time()
         pages = np.array([page for _, page in nsmallest(n, self._heap)], np.intp)
         return np.array(list(dict.fromkeys(pages[self.place[pages] == SOON].tolist())), np.intp)

@@ -20,10 +20,10 @@ __all__ = ["AT_ONCE", "SLOTS_TOGETHER", "Filing"]
 # A queue has room for one candidate per 64 pages, within the limits `_FEWEST` and `_MOST`.
 _FEWEST = 64
 _MOST = _FEWEST**2
-#: Pages that fall due within this number of slots become candidates together. That takes about as long as for one page.
-#: In a small collection the number is lower, since a page can be due again after a few slots. While first copies wait,
-#: a page with a copy goes at most once in this number of slots. Otherwise the first page of a site would be fetched
-#: again and again until other pages are known.
+#: Pages that fall due within this number of slots become candidates together. Doing this for all of them takes about as
+#: long as for one page. In a small collection the number is lower, since a page can be due again after a few slots.
+#: While first copies wait, a page with a copy goes at most once in this number of slots. Otherwise the first page of a
+#: site would be fetched again and again until other pages are known.
 SLOTS_TOGETHER = 16
 #: Each pick computes at most this number of due times, and makes at most this number of pages candidates. That takes a
 #: millisecond where no page is announced, and up to 6 where all pages are. A sample has eight times this number of
@@ -33,7 +33,7 @@ AT_ONCE = 256
 _STEPS = 32
 # A level is chosen from a sample so that at least this number of the sample's pages have higher values.
 _LEAST_RANK = 8
-# A page that was due too early is looked at again after this share of the time since its crawl.
+# A page that was due too early is evaluated again after this share of the time since its crawl.
 _WAIT_AGAIN = 0.005
 
 
@@ -57,7 +57,7 @@ class Filing:
         self._filed: set[int] = set()
         # Pages whose due times have to be computed anew, because the level of all hosts or of one host has fallen.
         self._anew: list[range | IndexArray] = []
-        # While first copies wait, a page with a copy does not go again within these seconds.
+        # While first copies wait, a page with a copy is not picked again within these seconds.
         self._least_wait = 0.0
         # Before the first time, no waiting page may go. Until the second time, the search through all pages is not
         # repeated.
@@ -166,7 +166,7 @@ class Filing:
     # -- due times
 
     def _reckon(self, pages: IndexArray, now: float) -> None:
-        """Set when pages are due: when they reach their host's level or, if they have no copy, when they may go."""
+        """Set when pages with a copy reach their host's level, and when pages without a copy may be crawled."""
         pages = self._put_new(pages, now)
         if not pages.size:
             return
@@ -278,7 +278,7 @@ class Filing:
         for _ in range(_STEPS):
             if queue.highest(now) >= ENOUGH * queue.level:
                 break
-            # Without candidates, a sample finds a page immediately. To compute all due times could take seconds.
+            # Without candidates, a sample finds a page immediately. Computing all due times could take seconds.
             if not ((len(queue.going) and self._go_on()) or self._bring_down(now)):
                 break
             self._look(now)
@@ -306,7 +306,7 @@ class Filing:
         return np.arange(next(self._samples) % step, self._pages.n, step)
 
     def _go_on(self) -> bool:
-        """Compute some due times anew if a lower level has made that necessary; return whether there were any."""
+        """Compute some due times anew if the level has fallen; return False if none had to be computed."""
         if not self._anew:
             return False
         some, rest = self._anew[0][:AT_ONCE], self._anew[0][AT_ONCE:]
@@ -388,7 +388,7 @@ def _sample(pages: IndexArray) -> IndexArray:
 
 
 def _exceeded(values: FloatArray, share: float) -> float:
-    """Return the value that about this share of the values exceed; 0 if there are no values."""
+    """Return a number such that about this share of the values are higher; 0 if there are no values."""
     if not values.size:
         return 0.0
     # A level that is too low rises as pages become candidates. After each fall, all due times are computed anew.

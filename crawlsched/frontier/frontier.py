@@ -40,9 +40,9 @@ class Frontier(Filing):
     3. in the share of the slots that is for new pages, the new page whose turn it is;
     4. the candidate with the highest crawl value, or the lowest number if values are equal.
 
-    Known pages use the slots that new pages leave unused, and new pages use those that known pages leave unused. Pages
-    that may not be crawled yet (`not_before`, the shortest interval) are left out unless they are forced. Pages of
-    resting hosts are always left out.
+    Known pages use the slots that new pages leave unused, and the other way round. Pages that may not be crawled yet
+    (`not_before`, the shortest interval) are left out unless they are forced. Pages of resting hosts are always left
+    out.
 
     The best candidate is worth at least 0.95 of the best page of all, since the other pages are below the level. When
     no candidate is left, the level is lowered. docs/explanation/frontier.md has the argument and the measurements.
@@ -85,15 +85,6 @@ class Frontier(Filing):
                 return True
         return bool(self._resting) and self._may_go(np.arange(self._pages.n), self._now, resting=True).size > 0
 
-    def next_event(self, now: float) -> float:
-        """Return the earliest time at which `pick` may return a page; inf: never. Amortised O(log n)."""
-        if self.bound(now) > -np.inf:
-            return now
-        self._look(now)
-        returning = self._resting.first()
-        return_at = np.inf if returning is None else self._resting.at[returning]
-        return max(now, min(self._idle_until, self._due.next_time(), return_at))
-
     def out_of_turn(self, n: int) -> list[int]:
         """Return up to about `n` pages that go before all pages picked by value, in their order. O(n log n)."""
         return [*self._forced.likely(n), *self._overdue.likely(n, self._now)]
@@ -118,21 +109,6 @@ class Frontier(Filing):
     def advance(self, now: float) -> None:
         """Bring the frontier up to `now`, as `pick` does; amortised O(log n) for each page that falls due."""
         self._look(now)
-
-    def bound(self, now: float) -> float:
-        """Return an upper bound, exact to a twentieth, of the values of the pages that may go now; O(candidates).
-
-        It is inf if a page may go regardless of its value, and -inf if no page may go. It does not consider whether
-        hosts are free.
-        """
-        self._follow(now)
-        if self._forced.first() is not None or self._overdue.first(now) is not None:
-            return np.inf
-        new = self.new.first()
-        if self._is_for_new(new, now):
-            return np.inf
-        self._fill(now)
-        return max(self._queue.highest(now), -np.inf if new is None else 0.0)
 
     def pick(self, now: float, host_free_at: HostFreeAt) -> Pick | None:
         """Take out and return the page to crawl now; None if no page may go. Amortised O(log n), plus a few values.
@@ -173,7 +149,7 @@ class Frontier(Filing):
         return None
 
     def _choose(self, now: float, is_free: Callable[[int], bool]) -> Pick | None:
-        """Return the new page that goes, or the best candidate."""
+        """Return the new page whose turn it is, or the best candidate."""
         new = self.new.first(is_free)
         best = None
         if not self._is_for_new(new, now):
@@ -190,7 +166,7 @@ class Frontier(Filing):
         return Pick(new, self.values.value_at(np.array([new]), now).item(), "value", True)
 
     def _is_for_new(self, new: int | None, now: float) -> bool:
-        """Return whether a new page takes this slot. While a new page waits, set a least wait for the others."""
+        """Return whether a new page takes this slot. While a new page waits, set a least wait for known pages."""
         waits = new is not None and self.new.matters(new)
         before, self._least_wait = self._least_wait, SLOTS_TOGETHER * self.slot if waits else 0.0
         self._queue.crawled_by = now - self._least_wait if waits else np.inf

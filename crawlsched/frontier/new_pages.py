@@ -55,7 +55,7 @@ class DiscoveryShare:
             self._credit = min(self._credit + self.share - is_first_copy, max(self._credit, 1.0))
 
     def has_begun(self) -> None:
-        """End the beginning (see `n_first`), because there are pages to keep fresh now. O(1)."""
+        """End the first slots (see `n_first`), because there are pages to keep fresh now. O(1)."""
         self._credit = min(self._credit, 1.0)
 
 
@@ -79,10 +79,10 @@ class NewPages:
     Notes
     -----
     A page of importance 0 is picked only when no other page waits. In a part of a site, pages found last are picked
-    first. Of pages found together, the most important go first, and equally important pages go in their order. A host
-    whose pages, at its limit, would take longer than all new pages together goes whenever it may (longest processing
-    time first, R. L. Graham, *Bounds on multiprocessing timing anomalies*, 1969). Several such hosts can be asked at
-    their full pace at the same time.
+    first. Of pages found together, the most important go first, and equally important pages go in their order. If a
+    host's pages would take longer, at the host's limit, than all new pages together, the host is asked whenever it may
+    be (longest processing time first, R. L. Graham, *Bounds on multiprocessing timing anomalies*, 1969). Several such
+    hosts can be asked at their full pace at the same time.
     """
 
     def __init__(self, pages: Pages, resting: Container[int]) -> None:
@@ -90,7 +90,7 @@ class NewPages:
         self.limit: Callable[[int], float] = lambda host: inf
         self.of_host: Counter[int] = Counter()  # how many pages wait, by host
         self._n = 0
-        # By page: the number of its line (0: none), the pages after and before it there, and the priority of its
+        # By page: the number of its line (0: none), the pages after and before it in the line, and the priority of its
         # request.
         self._line, self._next, self._before, self._priority = (np.zeros(0, np.int32) for _ in range(4))
         self._lines: list[_Line] = [_Line(0.0, -1, -1)]

@@ -14,7 +14,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 class PriorityQueue(Generic[Key]):
-    """Keys by their places in an order; lowest first, and of equal places, the key put in first.
+    """Keys with places. The key of the lowest place is first; of equal places, the key that was put in first.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class FairQueue(PriorityQueue[Key]):
             self.put(key, max(self._spent.pop(key, 0.0), self._now + 1.0))
 
     def leave(self, key: Key) -> None:
-        """Take a key out. What it has spent counts if it takes part again. O(1)."""
+        """Take a key out. Its costs still count if it takes part again. O(1)."""
         if self.at[key] > self._now:
             self._spent[key] = self.at[key]
         self.discard(key)
@@ -97,7 +97,7 @@ class FairQueue(PriorityQueue[Key]):
     def took(self, key: Key, cost: float = 1.0) -> None:
         """Count the turn of the key that was first. O(log n)."""
         at = self.at[key]
-        if self.first() == key:  # no other key has come in the meantime
+        if self.first() == key:  # no other key has been put in since
             heappop(self._heap)
         self._now = max(self._now, at)
         self.put(key, at + cost)
@@ -108,7 +108,7 @@ class FairQueue(PriorityQueue[Key]):
 
 
 class HostQueue:
-    """Pages by key, without pages of hosts that rest: lowest key first, and lowest page among equals.
+    """Pages by key, without pages of hosts that rest: lowest key first; of equal keys, the lowest page.
 
     Notes
     -----
@@ -161,7 +161,7 @@ class HostQueue:
             self._hosts.put(host, pages.at[first])
 
     def first(self, until: float = inf) -> tuple[int, int] | None:
-        """Return page and host of the first page, if its key is `until` at most; else None. O(log n)."""
+        """Return page and host of the first page; None if its key is above `until`. O(log n)."""
         host = self._hosts.first(self._resting)
         if host is None or self._hosts.at[host][0] > until:
             return None
@@ -176,7 +176,7 @@ class HostQueue:
         return host in self._pages
 
     def likely(self, n: int, until: float = inf) -> list[int]:
-        """Return at most `n` pages whose keys are `until` at most, in their order, without resting hosts; O(n)."""
+        """Return up to `n` pages with keys up to `until`, in their order, without pages of resting hosts; O(n)."""
         going = (pages.at.values() for host, pages in self._pages.items() if host not in self._resting)
         return [
             page for _, page in nsmallest(n, (entry for entries in going for entry in entries if entry[0] <= until))

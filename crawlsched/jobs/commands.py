@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 
 def obey_pending(refresher: Refresher, shard: Shard) -> None:
-    """Obey the commands for a shard, which another thread reads from the database."""
+    """Obey the commands for a shard; another thread reads them from the database."""
     collection = refresher.collection
     collection.aside.collect()
     reading = f"reading commands ({shard.number})"
@@ -86,14 +86,11 @@ def _bandwidth(refresher: Refresher, shard: Shard, arguments: dict[str, Any], an
     answer({"bandwidth": refresher.planner.bandwidth, "before": before})
 
 
-def _pause(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answer: _Answer) -> None:
-    refresher.rate.pause(refresher.clock())
+def _pause(
+    refresher: Refresher, shard: Shard, arguments: dict[str, Any], answer: _Answer, *, paused: bool = True
+) -> None:
+    refresher.rate.pause(refresher.clock(), paused=paused)
     answer({"paused_since": refresher.rate.paused_since})
-
-
-def _resume(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answer: _Answer) -> None:
-    refresher.rate.resume(refresher.clock())
-    answer({"paused_since": None})
 
 
 def _recrawl(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answer: _Answer) -> None:
@@ -112,7 +109,7 @@ def _ask_again(refresher: Refresher, pages: NDArray[np.integer], now: float) -> 
 
 
 def _recrawl_all(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answer: _Answer) -> None:
-    """Crawl all pages of a host, of a pattern, or of the collection, which another thread finds."""
+    """Crawl all pages of a host, of a pattern, or of the collection; another thread finds these pages."""
     collection, kind, value = refresher.collection, arguments["kind"], arguments["value"]
 
     def found(numbers: NDArray[np.int64]) -> None:
@@ -154,7 +151,7 @@ def _found(refresher: Refresher, url: str, importance: float | None) -> FoundPag
 
 
 def _next(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answer: _Answer) -> None:
-    """Name the pages whose visits end next: first the requested pages, then the pages to be requested next."""
+    """Name the next pages: first the pages whose response is awaited, and then the pages to be requested."""
     planner, collection, n, now = refresher.planner, refresher.collection, int(arguments["n"]), refresher.clock()
     asked = [(visit.page, visit.opened_at) for visit in refresher.visits if visit.page >= 0]
     asked += [(probe.page, probe.asked_at) for probe in refresher.probes]  # pages that wait for a second fetch
@@ -250,7 +247,7 @@ _ACTIONS: dict[str, Callable[[Refresher, Shard, dict[str, Any], _Answer], None]]
     "pause": _pause,
     "poll": _poll,
     "recrawl": _recrawl,
-    "resume": _resume,
+    "resume": partial(_pause, paused=False),
     "signal": _signal,
     "take_back": _take_back,
 }

@@ -43,7 +43,7 @@ _EXECUTOR_LOGGER = logging.getLogger("apscheduler.executors.default")
 # The wait for the next plan is this part of the time since the start, between these bounds in seconds. So the first
 # plans come soon: a new crawl learns most in its first minutes.
 _REPLAN_PART, _REPLAN_WITHIN = 0.2, (3.0, 300.0)
-# All kept texts together have at most this number of bytes; the oldest texts are deleted.
+# All stored texts together have at most this number of bytes; the oldest texts are deleted.
 _KEPT_TEXTS_BYTES = 1_000_000_000
 # Runs of a job do not overlap. Several missed runs of a job become one run.
 _JOB_DEFAULTS = {"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
@@ -89,7 +89,7 @@ def _make_plan(
 
 
 def _placed(read: Sequence[tuple[Shard, Visits]], planner: Planner, shards: Shards) -> Visits:
-    """Return visits by the numbers that pages, sources and hosts have in memory; visits of unknown pages are left out.
+    """Return visits with the numbers of pages, sources and hosts in memory; visits of unknown pages are left out.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ class CrawlJobs:
     def stop(self) -> None:
         """Stop the jobs; work in a thread goes on to its end."""
         if self._scheduler is not None and self._scheduler.running:
-            # APScheduler would log the running job that it cancels here as an error of that job.
+            # APScheduler cancels the running job here, and would log this as an error of the job.
             _EXECUTOR_LOGGER.disabled = True
             self._scheduler.shutdown(wait=False)
 
@@ -231,7 +231,7 @@ def plan_now(refresher: Refresher, now: float) -> None:
 
 
 async def _between_slots(parts: Generator[None, None, T]) -> T:
-    """Run a generator part by part between slots, which stay on time, and return its result."""
+    """Run a generator part by part between slots, so that slots stay on time; return its result."""
     while True:
         try:
             next(parts)
@@ -243,7 +243,8 @@ async def _between_slots(parts: Generator[None, None, T]) -> T:
 
 
 def _quiet_apscheduler() -> None:
-    # At INFO, APScheduler logs the begin and end of each job, which would fill a crawl's log. A user's level stays.
+    # At INFO, APScheduler logs the beginning and the end of each job, which would fill a crawl's log. A user's level
+    # stays.
     apscheduler = logging.getLogger("apscheduler")
     if apscheduler.level == logging.NOTSET:
         apscheduler.setLevel(logging.WARNING)

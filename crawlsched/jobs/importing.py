@@ -29,8 +29,8 @@ from crawlsched.store import Lease, Outcome, host_of
 
 __all__ = ["Import", "PastVisit", "Requests"]
 
-#: A visit of another crawler: the place of its page in the list of pages, POSIX seconds, whether the page had changed
-#: since the visit before (1: changed; 0: unchanged; -1: not known), and the digest of its content (0: not known).
+#: A visit of another crawler. In this order: the index of its page, POSIX seconds, whether the page had changed since
+#: the visit before (1: changed; 0: unchanged; -1: not known), and the digest of its content (0: not known).
 PastVisit = tuple[int, float, int, int]
 
 
@@ -102,7 +102,7 @@ class Import:
     def take(self, named: Sequence[FoundPage], visits: Iterable[PastVisit] = ()) -> None:
         """Take in some thousands of distinct pages, set the importance of known pages, and learn from all visits.
 
-        `visits` are ordered by page, then by time. The content of a page's last visit counts as its copy.
+        `visits` are ordered by page, then by time. The content of a page's last visit counts as the page's copy.
         """
         self.counts["pages"] += len(named)
         for name, n in self._crawl.admission.named(named, self._now).items():
@@ -111,7 +111,7 @@ class Import:
         self._write()
 
     def finish(self) -> None:
-        """Make the first plan from the visits, and write it with its estimates; the next crawl begins with these."""
+        """Make the first plan from the visits, and write plan and estimates, with which the next crawl begins."""
         if self._visited:
             plan_now(self._crawl, self._now)
         for pages in self._visited:

@@ -31,7 +31,7 @@ _NEEDED = ("time", "url", "body")
 
 @dataclass(slots=True)
 class RecordedVisit:
-    """A recorded visit. The bodies of its response and of a second fetch, `body` and `second`, are files or content."""
+    """A recorded visit. `body` and `second` (the body of a second fetch) are files or content."""
 
     time: float
     url: str

@@ -27,7 +27,7 @@ __all__ = ["Part", "PartResult", "learn", "refit"]
 
 # At most this number of parts is computed or waits to be written at the same time, since results take memory.
 _UNDER_WAY = 32
-# Outcomes that count as crawls of the page: its content, or an answer that it is unchanged, was judged.
+# Outcomes of visits that count as crawls: they brought content, or the answer that it is unchanged.
 _CRAWLS = (Outcome.CHANGED, Outcome.UNCHANGED, Outcome.NOT_MODIFIED, Outcome.FLAPPING)
 
 
@@ -46,8 +46,8 @@ class Part(NamedTuple):
 class PartResult(NamedTuple):
     """The result of learning from the visits of some pages."""
 
-    # The columns to write for pages of which all visits are stored, or that have no rows of this grid and estimator;
-    # None if there are no such pages.
+    # The columns to write, for pages whose visits are all stored, or that have no rows of this grid and estimator. None
+    # if there is no such page.
     batch: Batch | None
     n_pages: int  # the number of these pages
     n_visits: int  # the number of visits learned from
@@ -57,7 +57,7 @@ class PartResult(NamedTuple):
 def learn(part: Part) -> PartResult:
     """Learn from the stored visits of some pages, as a crawl learns from each visit.
 
-    This reads the database and changes nothing, so it can run on any machine, and be repeated. It uses the newest plan
+    This reads the database and changes nothing, so it can run on any machine, and be repeated. The newest plan is used
     for all visits, however old. Every unchanged visit counts in full, since doubts about some of them are not stored.
     """
     with closing(Store.open(part.database, part.collection, part.shard, read_only=True)) as store:
@@ -133,7 +133,7 @@ def refit(stores: Sequence[Store], settings: Settings, executor: Executor, now: 
     The lease of `stores` keeps crawls out. The executor's workers must reach the database. If a worker dies, the
     executor may repeat its part, since the result depends on the database alone.
     """
-    # Functions of the settings cannot be sent to workers, and learning does not need the importance of pages.
+    # Functions in the settings cannot be sent to workers, and learning does not need the importance of pages.
     plain = replace(settings, importance=None)
     parts = (
         (store, Part(store.database.text, store.name, store.key[0], first, first + ROWS_AT_ONCE - 1, plain, now))

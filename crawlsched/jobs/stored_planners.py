@@ -62,7 +62,7 @@ def freshness(store: "Store", settings: Settings, now: float) -> tuple[FloatArra
     fresh : ndarray, shape (n,)
         The probability that each page's copy is fresh; 0 without a copy, and for pages that fail.
     importance : ndarray, shape (n,)
-        The weight of each page, in a sample multiplied by the number of pages that it stands for.
+        The weight of each page. In a sample, this is multiplied by the number of pages that the page represents.
     n_all, n_failing : int
         The number of all these pages, and the number that fail, estimated from the sample if there is one.
     """
@@ -104,10 +104,10 @@ def waiting_since(store: "Store", time: float) -> int:
 
 
 def _drawn(store: "Store", most: int = 10_000) -> tuple[list[int] | None, float]:
-    """Draw an even sample of at most this number of pages; return it, and how many pages each page stands for.
+    """Draw an even sample of at most `most` pages; return the sample, and how many pages each page represents.
 
-    The sample is None for all pages. With ten thousand pages, the freshness is right to 0.005, and a count of a tenth
-    of the pages to 3 %.
+    The sample is None for all pages. With ten thousand pages, the freshness is off by 0.005, and a count of a tenth of
+    the pages by 3 %.
     """
     n_all = store.reader.next_page()
     if n_all <= most:

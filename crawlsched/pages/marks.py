@@ -31,7 +31,7 @@ STATED = CUT << 1
 #: No page has this mark. As the reason of a delivery, it stands for content that would have been withheld otherwise.
 SHOWN = TRIED << 1
 
-#: Each of these marks requires a delivery at the next visit, with any content.
+#: Each of these marks requires a delivery at the next visit, even of unchanged content.
 OWED = NEWS | RECRAWL | START
 #: These marks are only valid in the run that set them.
 RUN_ONLY = STATED | START | BY_START | AWAITED | TRIED
@@ -42,7 +42,7 @@ _FAILURES = START - _FAILURE
 
 
 def n_failures(marks: int) -> int:
-    """Return from the marks how many deliveries in a row have failed.
+    """Return how many deliveries in a row have failed.
 
     >>> marks = with_failures(NEWS, 3)
     >>> n_failures(marks), marks & NEWS, n_failures(with_failures(marks, 99))

@@ -12,7 +12,7 @@ from crawlsched.columns.growing import inserted
 
 __all__ = ["PageIndex"]
 
-# A segment: pages whose keys begin with the same bits, as ascending keys and the page of each key.
+# A segment has the pages whose keys begin with the same bits: the keys, ascending, and the page of each key.
 _Segment = tuple[NDArray[np.uint64], NDArray[np.int32]]
 
 
@@ -20,8 +20,8 @@ class PageIndex:
     """Finds a page by its request fingerprint, with 12 bytes for each page.
 
     The first 8 bytes of the fingerprint (a SHA-1) are the key. Lookups take O(log n), and other threads can make them
-    while pages are added. `add` takes O(log n) and copies the arrays of one of 1,024 segments. `len` goes through all
-    pages once after pages were forgotten or added by `add_many`.
+    while pages are added. `add` takes O(log n) and copies the arrays of one of 1,024 segments. After pages were
+    forgotten, or added by `add_many`, the next `len` goes through all pages.
 
     Examples
     --------
@@ -79,12 +79,12 @@ class PageIndex:
         self._segments[number] = np.insert(keys_here, at, keys[new]), np.insert(pages_here, at, pages[new])
 
     def discard(self, pages: NDArray[np.integer]) -> None:
-        """Forget the fingerprints of pages, whose rows must not be added again before `purged`; O(pages discarded)."""
+        """Forget the fingerprints of pages. Rows must not be added again before `purged`. O(pages discarded)."""
         self._gone = np.sort(np.concatenate([self._gone, pages.astype(np.int32)]))
         self._n = None
 
     def purged(self) -> Iterator[None]:
-        """Free the discarded fingerprints step by step. When this has ended, their rows may be added again. O(n)."""
+        """Free the discarded fingerprints step by step. Then the rows of their pages may be added again. O(n)."""
         gone = self._gone
         for number, (keys, pages) in enumerate(self._segments):
             stays = ~self._is_gone(pages)
@@ -101,7 +101,7 @@ class PageIndex:
         return pages.item(row)
 
     def _place(self, fingerprint: bytes) -> tuple[int, _Segment, int, bool]:
-        """Return the key of a fingerprint, the key's segment, its row there, and whether the key is in the segment."""
+        """Return a fingerprint's key, the key's segment and row there, and whether the segment has the key."""
         key = int.from_bytes(fingerprint[:8], "big")
         segment = self._segments[key >> self._behind]
         keys, _ = segment

@@ -97,7 +97,7 @@ class Pages:
     n_signals_total: NumberColumn  # ChangeSignals since `signalled_since`
     source: NumberColumn  # the first source that covers the page; -1: no source does
     further: npt.NDArray[np.int32]  # the place of the data on further sources, counted from 1; 0: no further source
-    # The number of the page's part of the site (`crawlsched.change_signals.part_number`).
+    # The number of the part of the site that has the page (`crawlsched.change_signals.part_number`).
     part: npt.NDArray[np.uint16]
     # When a source first covered the page, POSIX seconds. If no source covers it, the value is 0, and nan in a store.
     signalled_since: npt.NDArray[np.float64]
@@ -195,7 +195,7 @@ class Pages:
 
     def reached(self, page: int) -> None:
         """Note that a visit has reached the page: reset its errors and its wait. O(1)."""
-        # Zeros are not written again.
+        # Nothing is written if both are zero.
         if self.not_before.item(page) or self.n_errors.item(page):
             self.not_before[page] = self.n_errors[page] = 0
 
@@ -229,8 +229,8 @@ def check_importance(importance: npt.ArrayLike) -> npt.NDArray[np.float64]:
 def counted_in_parts(pages: Pages, at_once: int = 65_536) -> Generator[None, None, dict[str, Any]]:
     """Count pages in a generator that yields after each part, which takes about a millisecond; O(n).
 
-    The result has three counts. ``states`` has the number of pages by the name of their state. ``sources`` has it by
-    the first source that covers the pages, or -1. ``hosts`` is the number of hosts that have a page.
+    The result has three counts. ``states`` has the number of pages by the name of their state. ``sources`` has the
+    number of pages by their first source, or -1. ``hosts`` is the number of hosts that have a page.
     """
     n = pages.n
     states, sources, has_pages = np.zeros(len(STATE_NAMES), int), np.zeros(1, int), np.zeros(1, bool)

@@ -21,7 +21,7 @@ _BEGINNING = 15.0
 def planner_for(
     settings: Settings, *, picks: bool = True, max_crawl_rounds: float | None = MAX_CRAWL_ROUNDS
 ) -> Planner:
-    """Return the planner that these settings describe, without pages. If not `picks`, it only computes values."""
+    """Return the planner that these settings describe, without pages. Without `picks`, it only computes values."""
     name, parameters = settings.estimator
     learned = None
     if name != "posterior":

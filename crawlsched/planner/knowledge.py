@@ -27,12 +27,12 @@ __all__ = ["RENEWAL", "Knowledge"]
 
 
 #: Probability that the change rate of a page is different at the next visit. After a change of the rate, earlier visits
-#: are forgotten in about ten visits. docs/notes/learning.md has the freshness that this costs if rates are constant.
+#: are forgotten in about ten visits. docs/notes/learning.md says how much freshness this costs if rates are constant.
 RENEWAL = 0.01
 
 
 class Knowledge:
-    """Pages, the evidence of visits and announcements, the pages' crawl values, and the frontier that has the pages.
+    """Pages, the evidence of visits and announcements, crawl values, and the frontier.
 
     The parameters are those of `Planner`, after their checks; `rule` is its `crawl_value`.
     """
@@ -76,7 +76,7 @@ class Knowledge:
         return self.now
 
     def change_rates(self, pages: IndexArray) -> FloatArray:
-        """Return rates of all changes per second: estimates of the estimator if there is one, or posterior means."""
+        """Return rates of all changes per second: the estimator's, or without an estimator the posterior means."""
         if self.learned is not None:
             return self.learned.change_rate(pages, self.in_force.parameters.even_rate)
         signal_rate, signal_weight = self.announcements.signals(pages)

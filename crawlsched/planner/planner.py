@@ -52,7 +52,7 @@ _STEP_DOWN, _STEP_UP = 0.04, 0.004
 _LARGEST_RATIO = 4.0
 # After this number of visits in a row without content, a page counts as failing.
 _FAILING_FROM = 3
-# Every visit makes an observation. This takes half of the time of `Observation(...)`.
+# Every visit makes an observation. `tuple.__new__` takes half of the time of `Observation(...)`.
 _observation = tuple.__new__
 
 
@@ -87,8 +87,8 @@ class Planner(Knowledge):
     min_crawl_interval : float
         At least this number of seconds passes between a page's last crawl and the next pick of the page.
     interval_rules : sequence of (float, float), optional
-        Shortest and longest intervals for the pages that `add` and `set_intervals` name. They replace
-        `min_crawl_interval` and `max_crawl_interval` there.
+        Shortest and longest intervals that replace `min_crawl_interval` and `max_crawl_interval` for some pages (see
+        `add` and `set_intervals`).
     max_crawl_interval : float, optional
         A page that was not crawled for this number of seconds is picked before all pages that are picked by value.
     max_crawl_rounds : float, optional
@@ -101,9 +101,9 @@ class Planner(Knowledge):
         Seconds. A ChangeSignal that comes within this time after a crawl is discarded, since that crawl has seen the
         change.
     error_interval : float
-        Seconds from an error to the next try. They double after each further error, up to a day.
+        Seconds from an error to the next try. The interval doubles after each further error, up to a day.
     gone_interval : float
-        Seconds until a gone page is tried again. They double after each further try, up to 30 days.
+        Seconds until a gone page is tried again. The interval doubles after each further try, up to 30 days.
     learned : LearnedRates, optional
         The estimator by which the papers' rules learn change rates. By default they use the mean of the posterior.
     picks : bool, default True
@@ -175,7 +175,7 @@ class Planner(Knowledge):
 
     @property
     def estimator(self) -> str:
-        """The name of the estimator whose rows a store has; "" for the posterior, whose rows are stored apart."""
+        """The name of the estimator whose rows a store has; "" for the posterior, whose rows are stored elsewhere."""
         return "" if self.learned is None else self.learned.key
 
     @property
@@ -186,7 +186,7 @@ class Planner(Knowledge):
     # -- pages are added and removed
 
     def reserve(self, n_pages: int) -> None:
-        """Make room for `n_pages` pages in advance, so that growing loses no memory; O(n)."""
+        """Make room for `n_pages` pages in advance, since growing later would waste memory; O(n)."""
         self.pages.reserve(n_pages)
         if self.posterior.n_pages < n_pages:
             self.posterior.resize(n_pages)
@@ -240,10 +240,10 @@ class Planner(Knowledge):
     ) -> None:
         """Take in pages from a store, block by block; O(log n) a page.
 
-        `columns` has ``page`` and the columns of `Pages`. ``log_likelihood`` has compact rows. A row counts if
-        ``has_log_likelihood`` is true for it. ``estimator_state`` has the rows of the estimator. A row of these counts
-        if ``has_estimator_state`` is true for it. If a page's last crawl is later than `now`, it is set to `now`, and
-        the page is counted in `clipped`.
+        `columns` has ``page`` and the columns of `Pages`. ``log_likelihood`` has compact rows, used where
+        ``has_log_likelihood`` is true. ``estimator_state`` has the rows of the estimator, used where
+        ``has_estimator_state`` is true. If the time of a page's last crawl is later than `now`, this time is set to
+        `now`, and the page is counted in `clipped`.
         """
         now = self.at(now)
         pages = np.asarray(columns["page"], np.intp)
@@ -271,7 +271,7 @@ class Planner(Knowledge):
         self._place(filed, now, self.frontier.file)
 
     def load_further(self, rows: Iterable[tuple[int, int, *FurtherRow]], now: float) -> None:
-        """Load from a store the announcements of pages that several sources cover; call `load` before."""
+        """Load the stored announcements of pages that several sources cover; call `load` first."""
         loaded = set()
         for row in rows:
             page = row[0]
@@ -305,7 +305,7 @@ class Planner(Knowledge):
     ) -> Observation | None:
         """Take in a visit that reached content; return what was learned from it.
 
-        `changed` is None if the visit cannot be compared with the visit before. `doubt` and `time_since_modified` are
+        `changed` is None if the visit cannot be compared with the previous visit. `doubt` and `time_since_modified` are
         as for `Posterior.update_one`. Nothing is learned from a first visit, a visit without a comparison, or the
         return of a gone page.
         """
@@ -323,8 +323,8 @@ class Planner(Knowledge):
             if n_signals or (further and any(n for _, n in further)):
                 unchanged = self.posterior.unchanged_one(page, elapsed, prior, parameters.learning_rate)
                 self.announcements.visited(page, changed, doubt, unchanged, evidence)
-            # Nearly every crawl is an update, so the number of crawls stands in for the number of updates. Only
-            # rounding depends on it.
+            # Nearly every crawl is an update, so the number of crawls is used for the number of updates. Only rounding
+            # depends on this number.
             self.posterior.update_one(
                 page,
                 elapsed,
@@ -368,7 +368,7 @@ class Planner(Knowledge):
         self.frontier.refile(np.array([page]), now)
 
     def take_back(self, columns: dict[str, npt.NDArray[Any]], now: float) -> None:
-        """Forget what the last visit taught: another page answered. `columns` is a copy made before that visit.
+        """Forget what the last visit taught, since another page answered. `columns` is a copy from before that visit.
 
         The page backs off as after an error.
         """
@@ -397,7 +397,7 @@ class Planner(Knowledge):
         self._left(page, REFUSED, now, self.gone_interval, _LONGEST_GONE_INTERVAL, retry_at, of_host)
 
     def _look_again(self, page: int) -> float:
-        """Return the seconds until a vanished page is tried again: a page that had a copy may return in a minute."""
+        """Return the seconds until a vanished page is tried again; a page that had a copy may return soon."""
         return min(self.error_interval, self.gone_interval) if self.pages.n_crawls.item(page) else self.gone_interval
 
     def _left(
@@ -418,7 +418,7 @@ class Planner(Knowledge):
         self._end_visit(page, now)
 
     def ask_soon(self, pages: IndexArray, now: float) -> None:
-        """Let pages that wait after a failure go now, except pages in flight."""
+        """Let pages that wait after a failure be crawled now, except pages in flight."""
         now, rows = self.at(now), np.setdiff1d(pages, list(self.in_flight_pages))
         self.pages.not_before[rows] = now
         self._refile(rows, now)
@@ -445,11 +445,11 @@ class Planner(Knowledge):
         self._counts.cover(self.rows(pages), source, now)
 
     def signalled(self, pages: npt.ArrayLike, source: int, now: float, since: float | None = None) -> int:
-        """Take in one announcement of a change for each of these pages; return the number that count.
+        """Take in one announcement of a change for each of these pages; return how many announcements count.
 
-        An announcement within the signal delay after a crawl does not count. `since` is the time at which this
-        source was last read before, by default `now`. An announcement by another source may be of the same change if it
-        came at most the signal delay before `since`, or later.
+        An announcement within the signal delay after a crawl does not count. `since` is the time of the previous read
+        of this source, by default `now`. Another source's announcement may be of the same change if it came after
+        `since`, or at most the signal delay earlier.
 
         Notes
         -----
@@ -566,9 +566,9 @@ class Planner(Knowledge):
             self.threshold *= ratio ** max(_STEP_UP if ratio > 1.0 else _STEP_DOWN, 1.0 / self._n_followed)
 
     def work(self, now: float) -> bool:
-        """Do a millisecond of the work that waits between two picks; return whether more work waits.
+        """Work for a millisecond on the steps that wait between picks; return whether more steps wait.
 
-        `pick` calls this method. If picks are rare, others may call it at any time.
+        `pick` calls this method. If picks are rare, callers may also call `work` at any time.
         """
         if self.steps:
             # Steps take turns, so that announcements do not wait until all pages have adopted a plan.
@@ -598,7 +598,7 @@ class Planner(Knowledge):
         return found
 
     def force(self, pages: npt.ArrayLike, now: float) -> None:
-        """Let pages go before all pages that are picked by value; pages in flight are left alone."""
+        """Let pages be picked before all pages that are picked by value; pages in flight do not change."""
         self.at(now)
         rows = np.asarray(pages, np.intp)
         self.rows(rows)

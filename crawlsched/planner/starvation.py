@@ -1,4 +1,4 @@
-"""Rounds: pages that would never be crawled by their values are crawled all the same, once in some rounds."""
+"""Rounds: a page whose value is never enough for a crawl is still crawled once in some rounds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SHARE = 16
 
 
 def wait_after_rounds(n_waiting: int, bandwidth: float) -> float:
-    """Return for how many seconds a page waits on average after its rounds, if `n_waiting` pages wait."""
+    """Return the mean wait of a page after its rounds have passed, in seconds, if `n_waiting` pages wait."""
     return 0.5 * n_waiting * _SHARE / bandwidth
 
 
@@ -35,8 +35,8 @@ class Rounds:
     -----
     A page's crawl value is at most μ E[1/Δ]. So the value of a page of little importance, or of a page found changed at
     every visit, can stay below the threshold forever. Then its estimate would never be corrected. Pages are checked in
-    the order of their numbers. A pass over all pages takes a sixteenth of a round if no page waits. It needs no memory
-    per page.
+    the order of their numbers. A pass over all pages takes a sixteenth of a round if no page waits. No memory per page
+    is needed.
     """
 
     def __init__(self, pages: Pages, longest: float) -> None:
@@ -69,20 +69,20 @@ class Rounds:
         return list(islice(chain.from_iterable(self._waiting(frontier, begin, since) for begin in parts), n))
 
     def _has_room(self, frontier: Frontier) -> bool:
-        """Whether another page may be forced: the pages before it were picked, or their hosts rest."""
+        """Whether another page may be forced: all forced pages were picked, or their hosts rest."""
         if not self._sent:
             return True
         self._sent = {page for page in self._sent if frontier.is_forced(page)}
         return all(frontier.is_resting(self._pages.host.item(page)) for page in self._sent)
 
     def _since(self, bandwidth: float, now: float) -> float:
-        """Return the time since which a page must have waited to be forced."""
+        """Return the time before which a page's wait must have begun if the page is to be forced."""
         if self._next == 0 or self._pages.n > 1.01 * self._n_rows:
             self._n_live, self._n_rows = len(self._pages), self._pages.n
         return now - self._longest * self._n_live / bandwidth
 
     def _waiting(self, frontier: Frontier, begin: int, since: float) -> Iterator[int]:
-        """Yield the pages of the part at `begin` whose last crawl (if never crawled: discovery) was before `since`."""
+        """Yield the pages of the part at `begin` that have waited since before `since`."""
         columns, part = self._pages, slice(begin, min(begin + AT_ONCE, self._pages.n))
         last = columns.crawled_at[part]
         if not np.minimum.reduce(last, initial=np.inf) < since:

@@ -81,7 +81,7 @@ class PosteriorValues(CrawlValues):
         return self._values(pages, crawled_at, np.stack([rate, weight, weight * n_signals]), now)
 
     def reaches(self, pages: IndexArray, level: float | FloatArray, now: float) -> FloatArray:
-        """Estimate when crawl values of pages with a copy reach a level; too early if pages are announced."""
+        """Estimate when crawl values of pages with a copy reach a level; for announced pages the time is too early."""
         crawled_at, importance = self._pages.crawled_at[pages], self._pages.importance[pages].astype(np.float64)
         levels = np.broadcast_to(np.asarray(level, np.float64), pages.shape)
         times = np.where(levels > 0.0, np.inf, now)
@@ -142,7 +142,7 @@ class PointValues(CrawlValues):
         self._announcements = announcements
         self._rule = rule
         self._change_rates = change_rates
-        # For each page: what `Rule.heard` returned, and whether the rates are known.
+        # For each page, the result of `Rule.heard`, and whether the rates are known.
         self._known: FloatArray = np.zeros((0, 6))
         self._is_known: npt.NDArray[np.bool_] = np.zeros(0, bool)
 
@@ -281,7 +281,7 @@ class PlannedValues(CrawlValues):
         return found
 
     def reaches(self, pages: IndexArray, level: float | FloatArray, now: float) -> FloatArray:
-        """Return when the share `level` of the interval of each page has passed, for pages with a copy."""
+        """Return when pages with a copy will have waited for the share `level` of their intervals."""
         with np.errstate(divide="ignore", invalid="ignore"):
             times = self._pages.crawled_at[pages] + level / self.crawl_rates(pages)
         found: FloatArray = np.fmax(times, now)

@@ -141,7 +141,7 @@ class Receiver:
             return web.Response(status=408)
 
     async def _later(self, seconds: float = 1.0) -> web.Response:
-        """Return an answer, after a second, that says when the sender may try again."""
+        """Wait for a second, and return an answer that says when the sender may try again."""
         from aiohttp import web
 
         self._refresher.count("crawlsched/pings/limited")
@@ -238,7 +238,8 @@ def _is_ours(record: logging.LogRecord) -> bool:
 def allowance(rate: float, reserve: float, now: float) -> Callable[[float, float], bool]:
     """Return a function that takes units from a token bucket, which gets `rate` units a second and holds `reserve`.
 
-    The function takes the given number of units. If the bucket has fewer, it takes no unit and returns False.
+    The function takes the given number of units. If the bucket has fewer units, the function takes none and returns
+    False.
 
     Examples
     --------

@@ -101,7 +101,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _dictionary(value: object, names: set[str]) -> Mapping[str, Any] | None:
-    """Return a dictionary, also from JSON; None if the value is none. Keys that are not in `names` are an error."""
+    """Return a dictionary, also from JSON; None for other values. Keys that are not in `names` are an error."""
     if isinstance(value, str) and value.lstrip().startswith("{"):
         try:
             value = json.loads(value)

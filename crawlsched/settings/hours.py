@@ -41,7 +41,7 @@ class Hours(NamedTuple):
 
     @classmethod
     def read(cls, written: Mapping[str, object], read_rate: Callable[[object], float]) -> Hours:
-        """Read the value of the setting; for a wrong value raise ValueError with the end of its "must be" sentence."""
+        """Read the value of the setting; the ValueError for a wrong value says what the value must be."""
         spans: list[_Span] = []
         otherwise: float | None = None
         for name, value in written.items():

@@ -143,7 +143,7 @@ def _read_shards(value: object) -> int:
 
 
 def _setting(default: object, read: Callable[[object], Any], *, secret: bool = False) -> Any:
-    """Return a field of `Settings` whose metadata have its row of the table; a secret value is never shown."""
+    """Return a field of `Settings`, with its row of the table as metadata; a secret value is never shown."""
     row = {"default": default, "read": read, "secret": secret}
     return field(default=read(default), repr=not secret, metadata=row)
 
@@ -241,7 +241,8 @@ class Setting:
 
     name: str  # the name in a project's ``settings.py``
     default: object  # the value as a person would write it there
-    # The reader takes the value that is set. It returns the checked value, or raises ValueError with what is allowed.
+    # The reader takes the value that is set. It returns the checked value, or raises a ValueError that says what is
+    # allowed.
     read: Callable[[object], Any]
     secret: bool = False  # whether the value is never shown, because it contains a password or a key
 

@@ -51,14 +51,14 @@ SECONDS_PER = {"s": 1, "min": 60, "h": 3600, "d": int(DAY)}
 _BANDWIDTH = "a positive number of crawls, by itself (per second) or per s, min, h or d, such as 5/s or 20000/d"
 _DURATION = "a number of seconds or a text such as 45s, 30m, 12h or 90d"
 _LISTED = "as a list, as JSON or with commas between them"
-# One crawl a year, and a million crawls a second. A bandwidth outside these bounds is a typing error.
+# The bounds are one crawl a year and a million crawls a second. Any other bandwidth is a typing error.
 _LEAST_BANDWIDTH, _LARGEST_BANDWIDTH = 1 / (366 * DAY), 1e6
 _TRUTHS = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
 _MAY_WITHHOLD = ("wrong_page", "template", "flapping", "noise", "minimum_change", "recipe")
 
 
 def allowing(allowed: str) -> Callable[[Callable[[Any], T]], Callable[[Any], T]]:
-    """Return a decorator for a reader that makes all its errors say what is allowed.
+    """Return a decorator that makes every error of a reader say what is allowed.
 
     >>> allowing("a whole number")(int)("soon")
     Traceback (most recent call last):
@@ -174,7 +174,7 @@ def read_one_pass(value: object) -> bool | int:
 
 @allowing(f"True, False, or a dictionary of these with the keys {', '.join(_MAY_WITHHOLD)}")
 def read_withhold(value: object) -> frozenset[str]:
-    """Read for which reasons changes may be withheld: True or False, for all reasons or for each reason."""
+    """Read for which reasons changes may be withheld: True or False, for all reasons together or for single reasons."""
     if str(value).strip().lower() in _TRUTHS:
         return frozenset(_MAY_WITHHOLD if read_truth(value) else ())
     found = dict(read_table(value))
@@ -229,7 +229,7 @@ def read_optional(read: Callable[[object], Any]) -> Callable[[object], Any]:
 
 
 def read_function(*names: str) -> Callable[[object], Any]:
-    """Return a reader for a callable or its import path. It returns the given names unchanged."""
+    """Return a reader for a callable or its import path. The reader returns `names` unchanged."""
     allowed = (f"one of {', '.join(names)}, " if names else "") + "a callable or the import path of one"
 
     def reader(value: object) -> Any:
@@ -250,7 +250,7 @@ def read_function(*names: str) -> Callable[[object], Any]:
 
 
 def _texts(value: object, separator: str | None = r"[\s,]+") -> tuple[str, ...]:
-    """Read a list of texts, also from JSON or from a text with separators between them (None: a single text)."""
+    """Read a list of texts, also from JSON or from a text. The text is split at `separator`, unless this is None."""
     if _is_none(value):
         return ()
     if isinstance(value, str):

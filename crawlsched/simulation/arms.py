@@ -56,7 +56,7 @@ def rate_grid(
     return np.geomspace(slowest, even_rate * in_interval, n_rates)
 
 
-#: What an arm picks when no page is there.
+#: The pick of an arm when no page is there.
 NO_PAGE = -1
 
 
@@ -68,8 +68,8 @@ class Setting:
     bandwidth: float  # crawls per second
     window: Window
     even_rate: float  # crawls per second and page if all pages get the same number
-    # The known change rates per second, or the estimator that learns them; without either, the arm learns by itself or
-    # needs no rates.
+    # The known change rates per second, or the estimator that learns them; if there is neither, the arm learns by
+    # itself or needs no rates.
     known: FloatArray | None
     learned: LearnedRates | PosteriorRates | None
     recall: FloatArray | None  # None: not known; shape (n,)
@@ -97,7 +97,8 @@ class Arm(ABC):
     Attributes
     ----------
     crawled_at : ndarray, shape (n,)
-        When each page was crawled last; inf for a page that is not there, so that such a page never waits longest.
+        When each page was crawled last; inf for a page that is not there, so that such a page is never the page that
+        has waited longest.
     """
 
     def __init__(self, setting: Setting) -> None:

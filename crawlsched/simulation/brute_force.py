@@ -21,7 +21,7 @@ __all__ = ["BruteForce", "Judged", "listens"]
 # The number of slots in a block is the number of pages divided by this number. Blocks of fewer than two slots save
 # nothing.
 _PAGES_A_SLOT = 64
-# Values are right to about 1e-13. The bound for leaving pages out is lowered by this factor, which is more than that
+# Values are right to about 1e-13. Pages below a bound are left out. This factor lowers the bound by more than that
 # error.
 _SLACK = 1.0 - float_info.epsilon**0.5
 

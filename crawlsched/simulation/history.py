@@ -1,4 +1,4 @@
-"""Histories: when pages were there, changed and were announced. Reading histories, and what visits find in them."""
+"""Histories of pages, with their changes and announcements: how they are read, and what visits find."""
 
 from __future__ import annotations
 
@@ -284,7 +284,7 @@ def _check_pages(columns: dict[str, FloatArray], page: npt.NDArray[np.int64], pa
             )
 
 
-# Each slot makes a `CrawlResult`; this is twice as fast as calling the class.
+# Each slot makes a `CrawlResult`; `tuple.__new__` is twice as fast as calling the class.
 _make = tuple.__new__
 
 

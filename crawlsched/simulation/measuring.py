@@ -18,7 +18,7 @@ def freshness(history: History, window: Window, rows: npt.ArrayLike, times: npt.
 
     Notes
     -----
-    A copy is fresh from its crawl to the first change after it; the copy includes a change at the time of the crawl.
+    A copy is fresh from its crawl to the next change. A change at the very time of the crawl is in the copy.
     """
     copy_rows, copy_times, fresh_until = fresh_spans(history, window, rows, times)
     fresh = np.maximum(fresh_until - np.maximum(copy_times, window.measure_from), 0.0)

@@ -121,14 +121,14 @@ class LowDiscrepancy(Planned):
     Let k be the number of pages whose rate is not 0, and d = 1/(2k - 2). Let c be the number of a page's planned crawls
     less its actual crawls. The page may be crawled when c ≥ d, and has to be crawled when c reaches 1 - d. The page
     with the earliest deadline is crawled first. The numbers c are carried over from one plan to the next. If no page
-    may be crawled yet, the first page that may be crawled later is crawled now.
+    may be crawled yet, the page that may be crawled soonest is crawled now.
     """
 
     def __init__(self, setting: Setting, policy: str) -> None:
         super().__init__(setting, policy)
         n_pages = self.there.size
         self._owed = np.zeros(n_pages)  # planned crawls less actual crawls, at slot 0
-        # Both are slots, counted from slot 0.
+        # Releases and deadlines are slots, counted from slot 0.
         self._release = np.full(n_pages, np.inf)
         self._deadline = np.full(n_pages, np.inf)
         self._slot = 0

@@ -85,7 +85,7 @@ def make_arm(
     if policy in DIVISIONS:
         return _ORDERS.get(policy, Planned)(setting, policy), used
     if used in _GIVEN or (setting.learned is not None and not (setting.has_signals and listens(policy))):
-        # Without uncertainty about rates, the policy posterior is the noisy-signals rule with known rates.
+        # Without uncertainty about rates, the policy `posterior` is the noisy-signals rule with known rates.
         return BruteForce(setting, "greedy_ncis" if policy == "posterior" else policy), used
     # The planner learns the quality of announcements with each of its plans.
     return PlannerArm(setting, policy, is_dated=used == _DATED), used

@@ -70,7 +70,7 @@ class Outgoing(NamedTuple):
 
     shard: int
     sender: str  # the token of a member
-    number: int  # each sender counts its rows, so that a row written twice is stored once
+    number: int  # each sender numbers its rows, so that a row written twice is stored once
     kind: str
     data: Mapping[str, Any]  # JSON
     created_at: float
@@ -82,7 +82,7 @@ class Outgoing(NamedTuple):
 
 
 class PageFacts(NamedTuple):
-    """The data from which a page's request is made, and with which its response is judged."""
+    """The data for making a page's request, and for judging its response."""
 
     page: int
     url: str
@@ -102,7 +102,7 @@ class PageFacts(NamedTuple):
 
 
 class KeptText(NamedTuple):
-    """The compressed text of a page, and the text before it (None: the text that the store has)."""
+    """The compressed text of a page and its earlier text. If `before` is None, the stored text is the earlier one."""
 
     seen_at: float
     text: bytes
@@ -110,7 +110,7 @@ class KeptText(NamedTuple):
     before: bytes | None = None
 
     def after(self, earlier: KeptText | None) -> KeptText:
-        """Return this text with `earlier` as the text before it, unless that is set already."""
+        """Return this text with `earlier` as its earlier text, unless it has an earlier text already."""
         if earlier is None or self.before is not None:
             return self
         return self._replace(before_seen_at=earlier.seen_at, before=earlier.text)
@@ -167,10 +167,10 @@ class Batch:
     columns: dict[str, np.ndarray] = field(default_factory=dict)
     grid: str = ""  # the grid of rates of the log-likelihoods
     estimator: str = ""  # the estimator of ``estimator_state``
-    # Any other columns of pages; columns that are not named stay as they are.
+    # Any other columns of pages; only the named columns are written.
     contents: dict[int, Mapping[str, Any]] = field(default_factory=dict)
     traces: dict[int, Mapping[str, bytes]] = field(default_factory=dict)  # by page: all of `models.TRACE_COLUMNS`
-    # A page's newest text. The text stored before becomes the text before the newest.
+    # A page's newest text. The text that is stored as the newest then becomes the earlier text.
     texts: dict[int, KeptText] = field(default_factory=dict)
     masks: dict[str, Mapping[str, Any]] = field(default_factory=dict)  # the noise mask of a template, as data (JSON)
     observations: list[ObservationRow] = field(default_factory=list)
@@ -187,7 +187,7 @@ class Batch:
     hosts: dict[str, Host] = field(default_factory=dict)
     # Commands that are done, each with its time and result.
     finished: dict[int, tuple[float, Any]] = field(default_factory=dict)
-    # By observation, for visits that proved nothing after all: the outcome that replaces the stored outcome.
+    # New outcomes, by observation, for stored visits that proved nothing after all.
     retracted: dict[int, str] = field(default_factory=dict)
     outgoing: list[Outgoing] = field(default_factory=list)  # findings for other shards
     # The keys of findings for this shard whose results are in this batch.

@@ -28,7 +28,7 @@ _FAILED = ("gone", "error", "refused", "wrong", "dropped")
 
 
 class DeliveredChange(NamedTuple):
-    """A row of the feed, with data of the visit that found the change; these are None if the visit was deleted."""
+    """A row of the feed, with data of the visit that found the change. The data are None if the visit was deleted."""
 
     id: int
     page: int
@@ -51,7 +51,7 @@ def keys_of(connection: Connection, name: str) -> list[Key]:
 
 
 def kept(connection: Connection, key: Key) -> tuple[int, int]:
-    """Return the number of the last change that was deleted for its age, and of the last change of all; 0 if none."""
+    """Return the number of the last change that was deleted by age, and the number of the newest change (0: none)."""
     table, changes = models.collections, models.changes
     wanted = select(table.c.changes_pruned, table.c.changes_given).where(*own(table, key))
     pruned, given = connection.execute(wanted).one()
@@ -98,7 +98,7 @@ def _read(connection: Connection, key: Key, which: Any, order: Any, limit: int) 
 
 
 def _fails_since(connection: Connection, key: Key, page: int, time: float) -> float:
-    """Return when the failures just before `time` began; `time` if there are none."""
+    """Return when a page began to fail, if its last visits before `time` failed; otherwise `time`."""
     visit = models.observations
     before = (*own(visit, key), visit.c.page == page, visit.c.time < time)
     failed = visit.c.outcome.in_(_FAILED)

@@ -72,7 +72,7 @@ def _found(store: Store, condition: Any) -> list[Command]:
 
 
 def _read(value: str | None) -> Any:
-    """Read JSON; None if it is damaged. Its command then gets an error as result, and does not block others."""
+    """Read JSON; None if it is damaged. A damaged command gets an error as its result, and blocks no other command."""
     try:
         return from_json(value)
     except DamagedRow:

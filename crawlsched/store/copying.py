@@ -137,7 +137,7 @@ def copy_file(source: Database, file: Path, shown: Shown = lambda done, total: N
 
 
 def require_sound(file: Path) -> str:
-    """Return a database file's revision, or raise StoreError if the file is damaged, or not one of crawlsched."""
+    """Return a database file's revision, or raise StoreError if the file is damaged or not made by crawlsched."""
     url = f"sqlite:///{file.absolute()}"
     revision = schema.current(url)
     if revision is None:

@@ -44,7 +44,8 @@ def patient_connection(within: Callable[[], float | None]) -> Any:
                         while not (found := selector.select(timeout=0.5)):
                             longest = within()
                             if longest is not None and time.monotonic() - silent_since > longest:
-                                # The connection is closed, since an answer that comes later would be read as another's.
+                                # The connection is closed, since a late answer would be taken for the answer to another
+                                # statement.
                                 self.pgconn.finish()
                                 raise psycopg.OperationalError(f"the server did not answer within {longest:g} s")
                         selector.unregister(self.fileno())
@@ -168,7 +169,7 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """Open a writing transaction, which commits at the end; failures are the driver's errors."""
+        """Open a writing transaction, which commits at the end; a failure raises the driver's error."""
         with self.engine.connect() as connection:
             # On SQLite the write lock is taken first, since a transaction that has begun to read cannot wait for it.
             connection = connection.execution_options(crawlsched_writes=True)
@@ -177,16 +178,16 @@ class Database:
 
     @contextmanager
     def at_once(self) -> Iterator[Connection]:
-        """Open a connection on which PostgreSQL commits each statement by itself; failures are the driver's errors.
+        """Open a connection on which PostgreSQL commits each statement by itself; a failure raises the driver's error.
 
-        Otherwise a process that is stopped before its commit would keep rows locked that all processes need.
+        Otherwise, if a process is stopped before its commit, rows that all processes need would stay locked.
         """
         with self.engine.connect() as connection:
             yield connection.execution_options(isolation_level="AUTOCOMMIT")
 
     @contextmanager
     def explained(self, what: str) -> Iterator[None]:
-        """Turn the driver's errors into a `StoreError` of one sentence, except errors for which a row is the cause."""
+        """Turn the driver's errors into a `StoreError` of one sentence, except errors that a row causes."""
         try:
             yield
         # A damaged schema raises UnicodeDecodeError.
@@ -234,7 +235,7 @@ class Database:
         """Close every connection. SQLite moves its WAL into the file, so that a copy of the file is complete."""
         if self.is_sqlite and not self.read_only and self.engine.pool.checkedin():  # type: ignore[attr-defined]
             with suppress(DBAPIError, sqlite3.Error), closing(self.engine.raw_connection()) as connection:
-                # Wait for readers for a second at most. The last process to close the file moves the rest of the WAL.
+                # Wait at most a second for readers. The last process to close the file moves the rest of the WAL.
                 connection.cursor().execute("PRAGMA busy_timeout=1000")
                 connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
         self.engine.dispose()
@@ -274,8 +275,8 @@ class Database:
         cursor.close()
 
     def _postgresql_engine(self) -> Engine:
-        # The server ends statements that wait or work for too long. The kernel ends connections that are not
-        # acknowledged. If neither does (a stopped server holds its connections open), the connection itself gives up
+        # The server ends statements that wait or work for too long. The kernel ends connections whose packets are not
+        # acknowledged. A stopped server's connections stay open, so the connection itself gives up
         # (`patient_connection`).
         limits: dict[str, Any] = {}
         if self.answer_within is not None:
@@ -312,7 +313,7 @@ class Database:
 
 
 def _text(value: bytes) -> str | bytes:
-    """Return a text of SQLite's; an invalid text stays bytes, which no column accepts as text."""
+    """Return a text from SQLite. Bytes that are no valid text stay bytes, which no column accepts."""
     try:
         return value.decode()
     except UnicodeDecodeError:
@@ -330,7 +331,7 @@ def _limit(connection: Connection, limits: str) -> None:
         connection.exec_driver_sql(limits)
 
 
-# What the user has to do, by words of the reason for the failure.
+# Advice to the user, by words in the reason for a failure.
 _REMEDIES = {
     "locked": "end the process that holds it, or wait for it.",
     "disk is full": "make room and start again.",

@@ -21,9 +21,9 @@ __all__ = ["FORGET_KINDS", "Forgetting", "Tombstone", "Tombstones", "host_of", "
 
 Key = tuple[int, int]
 _SLICE = 1000
-# The kinds of tombstones are for one URL, every URL of a pattern, and every URL of a host.
+# A tombstone is for a URL, for all URLs of a pattern, or for all URLs of a host.
 _KINDS = ("url", "pattern", "host")
-#: What `forget` can delete: pages by the kinds of tombstones, or the whole collection.
+#: `forget` deletes pages by URL, pattern or host, or the whole collection.
 FORGET_KINDS = (*_KINDS, "collection")
 # Tables whose rows stay when a collection is forgotten.
 _KEPT = frozenset(("collections", "leases", "commands", "followers", "budgets", "members", "inbox"))
@@ -122,7 +122,7 @@ class Forgetting:
     def __init__(self, store: Access, tombstones: Tombstones) -> None:
         self.pages: set[int] = set()
         self._store, self._tombstones = store, tombstones
-        # Request templates that were written during a search for unused templates; None: there is no search.
+        # Request templates that were written during a search for unused templates; None: no search runs.
         self._templates: set[bytes] | None = None
 
     def matching(self, kind: str, value: str) -> np.ndarray:
@@ -199,7 +199,7 @@ class Forgetting:
         store = self._store
         with store.turn:
             self._templates = written = set[bytes]()
-        # Searching all pages takes long, and must not keep others from writing.
+        # Searching all pages takes long, and must not block other writers.
         unused = [name for (name,) in store.rows(_unused_templates(store.key).limit(limit))]
 
         def delete_some(connection: Connection, some: list[bytes]) -> int:
@@ -224,7 +224,7 @@ class Forgetting:
                 try:
                     data = other(json.loads(text))
                 except (ValueError, TypeError, AttributeError, IndexError, RecursionError):
-                    continue  # damaged, which the template's reader reports
+                    continue  # damaged; the template's reader reports it
                 if data is not None:
                     put(connection, template, [store.row(digest=name, data=to_json(data))])
 
@@ -264,7 +264,7 @@ def _delete_templates(connection: Connection, key: Key, digests: CompoundSelect[
 
 
 def _delete_collection(connection: Connection, key: Key) -> None:
-    """Delete all rows of a collection, except those of pages and of the `_KEPT` tables."""
+    """Delete all rows of a collection, except rows about pages and rows of the `_KEPT` tables."""
     for table in models.metadata.sorted_tables:
         if table.name not in _KEPT:
             connection.execute(delete(table).where(*own(table, key)))

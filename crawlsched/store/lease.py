@@ -1,4 +1,4 @@
-"""The lease: the right of one running process to write a collection, which it renews every few seconds."""
+"""The lease: the right of one running process to write a collection. The process renews it every few seconds."""
 
 import os
 import socket
@@ -43,7 +43,7 @@ STALE_AFTER = 30.0
 #: The server ends a transaction that is idle for this time, since its process may be stopped or disconnected.
 NOT_LONG_IDLE = "SET LOCAL idle_in_transaction_session_timeout = '3s'"
 
-# These fields of the previous owner's status are also in the first status of a new owner.
+# A new owner's first status repeats these fields of the previous owner's status.
 _NOTES = ("last_sent_at", "paused_since")
 
 
@@ -257,7 +257,7 @@ def _stat(pid: int) -> list[str]:
 
 
 def process_has_ended(on: str, pid: int, started: str) -> bool:
-    """Whether a process has certainly ended; only on its own `machine` can this be true."""
+    """Whether a process has certainly ended; this can be true only on its own `machine`."""
     now = process_start(pid) if on == machine() else started
     # If the kernel hides when a process started, any process with the pid counts as this process.
     return now is None or ("" not in (now, started) and now != started)

@@ -93,7 +93,7 @@ def listed(
 ) -> Iterator[tuple[Any, ...]]:
     """Yield the rows that fulfil all conditions.
 
-    `order` is a column, and whether the largest value comes first; rows without a value come last.
+    `order` names a column, and says whether its largest value is first; rows without a value are last.
     """
     kinds = TABLES[table]
     patterns = [c for c in conditions if c.operator in ("~", "!~")]

@@ -21,7 +21,7 @@ logger = logging.getLogger("crawlsched.store")
 
 Arrays = dict[str, np.ndarray]
 
-#: The driver fetches this many rows at a time: so few that they are freed before the garbage collector searches them.
+#: The driver fetches this number of rows together. They are freed before the garbage collector searches them.
 _FETCH = 500
 _NUMBERS = (*models.LOADED_COLUMNS, "depth", "part")
 
@@ -39,14 +39,14 @@ def page_blocks(
     number = cache(lambda host: (host_number or str)(host if isinstance(host, str) else host.decode()))
     with connection.execution_options(stream_results=True).execute(wanted) as result:
         names, size = list(result.keys()), min(block, _FETCH)
-        # Rows are made into arrays in parts of some hundred, which stay in the processor's cache.
+        # A few hundred rows at a time become arrays, since they fit into the processor's cache.
         parts = (_part(rows, names, lambda columns: _arrays(columns, number, n_rates)) for rows in _rows(result, size))
         while some := list(islice(parts, block // size)):
             yield _joined(some)
 
 
 def _rows(result: CursorResult[Any], size: int) -> Iterator[Sequence[Any]]:
-    """Yield the driver's own rows, since making SQLAlchemy's rows of them would take a fifth of the time."""
+    """Yield the driver's own rows, since making SQLAlchemy's rows would take a fifth of the loading time."""
     rows, cursor = result.fetchmany(1), result.cursor  # SQLAlchemy has fetched the first row already
     while rows and cursor is not None:
         yield rows
@@ -73,7 +73,7 @@ def _joined(parts: Sequence[Arrays]) -> Arrays:
 def wanted_pages(
     key: tuple[int, int], grid: str, n_rates: int, fingerprinter: str | None, estimator: str, is_sqlite: bool
 ) -> Select[Any]:
-    """Return a query for all pages in order, with likelihoods of one grid and states of one estimator only."""
+    """Return a query for all pages by number, with likelihoods only of this grid, and states only of this estimator."""
     table = models.pages
     # Hosts are read as bytes, so that each distinct host is decoded only once.
     text = case((func.typeof(table.c.host) == "text", cast(table.c.host, LargeBinary))).label("host")

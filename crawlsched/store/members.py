@@ -121,7 +121,7 @@ class SharedCollection(Part):
 
     @classmethod
     def open(cls, database: Database, name: str, n_shards: int | None = None, rate: float = 1.0) -> SharedCollection:
-        """Open a shared collection; with `n_shards`, make a missing collection with this `rate`."""
+        """Open a shared collection; if `n_shards` is given, make a missing collection, with this `rate`."""
         if database.is_sqlite:
             raise StoreError(
                 "CRAWLSCHED_SHARDS needs PostgreSQL, for several processes cannot share an SQLite file; "
@@ -139,7 +139,7 @@ class SharedCollection(Part):
     def _make(database: Database, name: str, n_shards: int, rate: float) -> tuple[int, int]:
         with database.explained("written"), database.writing() as connection:
             connection.exec_driver_sql(NOT_LONG_IDLE)
-            connection.execute(select(func.pg_advisory_xact_lock(ADVISORY_LOCK + 1)))  # two may make it together
+            connection.execute(select(func.pg_advisory_xact_lock(ADVISORY_LOCK + 1)))  # others may make it, too
             if (found := _find(connection, database, name)) is not None:
                 return found
             highest = connection.execute(select(func.max(models.collections.c.collection))).scalar()
@@ -167,7 +167,7 @@ class SharedCollection(Part):
         return Store(self.database, self.name, (shard, self.number))
 
     def look(self) -> Seen:
-        """Read members and shards without a lock, so they may be outdated; only `renew` limits the sum of the rates."""
+        """Read members and shards without a lock, so both may be outdated; only `renew` limits the sum of the rates."""
         with self.database.reading() as connection:
             now = self.database.clock(connection)
             budgets, members, leases = models.budgets, models.members, models.leases
@@ -201,7 +201,7 @@ class SharedCollection(Part):
         at: float | None = None,
         started_at: float | None = None,
     ) -> Answer | None:
-        """Renew a member's grant, by the server's clock; None if a later renewal of this member came first."""
+        """Renew a member's grant, by the server's clock; None if the server has already served a later renewal."""
         row = self._at_once(
             _RENEW,
             **{**vars(said), "claims": list(said.claims), "collection": self.number},
@@ -225,7 +225,7 @@ class SharedCollection(Part):
     def end_sessions(self, member: str) -> int:
         """End the connections of a member whose lease is over; return how many there were.
 
-        If a process is stopped while it sends rows, its transaction keeps its locks while its machine is reachable.
+        If a process is stopped while it sends rows, its locks remain as long as its machine is reachable.
         Before version 17, PostgreSQL has no time-out for such a transaction.
         """
         ended = text("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = :name")
@@ -254,7 +254,7 @@ class SharedCollection(Part):
             put(connection, models.leases, rows, "update")
 
     def hand_over(self, rows: Sequence[Outgoing]) -> None:
-        """Write rows to the inboxes of shards; findings of a visit are written with its batch instead."""
+        """Write rows to the inboxes of shards. Findings of a visit are written with the visit's batch instead."""
         if not rows:
             return
         made = [{"collection": self.number, **row._asdict(), "data": to_json(row.data)} for row in rows]

@@ -93,8 +93,8 @@ collections = _table(
     "collections",
     {},
     Column("name", Text, nullable=False),
-    # The largest number that a page ever had, and the largest that a change ever had, also in deleted rows. The third
-    # column is the largest number of the changes that were deleted for their age.
+    # In this order: the largest page number ever used, the largest change number ever used, and the largest number of a
+    # change that was deleted by age.
     Column("pages_given", BigInteger),
     Column("changes_given", BigInteger),
     Column("changes_pruned", BigInteger),
@@ -107,7 +107,7 @@ def _state(name: str, kind: Any, **options: Any) -> Column[Any]:
     return Column(name, kind, info={"is_state": True}, **options)
 
 
-# The data of a page that a crawl reads when it begins, and writes at each visit.
+# Each page's data, which a crawl reads when it begins, and writes at each visit.
 pages = _table(
     "pages",
     {"page": BigInteger},
@@ -142,7 +142,7 @@ pages = _table(
     Column("last_modified", Text),
     Column("moved_to", Text),
     Column("part", Integer, nullable=False, server_default=text("0")),  # `change_signals.part_number`
-    # How many announcements visits found true and false; see `crawlsched.planner.evidence.announcements`.
+    # Counts of announcements that proved true, and false; see `crawlsched.planner.evidence.announcements`.
     _state("true_signals", Float(53), nullable=False, server_default=text("0")),
     _state("false_signals", Float(53), nullable=False, server_default=text("0")),
     # A digest of the page's request template, by which requests for the page are compared; 0: not known.
@@ -151,7 +151,7 @@ pages = _table(
     # 1: a request, a file or a sitemap has stated the importance, so CRAWLSCHED_IMPORTANCE is not called.
     Column("importance_stated", SmallInteger, nullable=False, server_default=text("0")),
     # Estimates at the time when the row was written: changes per second with a 90 % interval, and the probability that
-    # the copy is fresh. Then precision and recall of the page's first source; NULL without a source.
+    # the copy is fresh. The last two are precision and recall of the page's first source; NULL without a source.
     *[Column(name, Float(53)) for name in READABLE_COLUMNS],
     # The estimator of CRAWLSCHED_ESTIMATOR and its state; NULL for the posterior, whose state is log_likelihood.
     Column("estimator", Text),
@@ -183,7 +183,7 @@ page_traces = _table(
     sqlite_with_rowid=False,
 )
 
-# The text of a page and its text before, stored where CRAWLSCHED_KEPT_TEXT_BYTES is above 0.
+# The text of a page and its earlier text, stored if CRAWLSCHED_KEPT_TEXT_BYTES is above 0.
 page_texts = _table(
     "page_texts",
     {"page": BigInteger},
@@ -252,7 +252,7 @@ further_sources = _table(
     Column("signalled_since", Float(53), nullable=False),
     Column("n_heard", BigInteger, nullable=False),  # includes announcements that counted for another source
     Column("signalled_at", Float(53)),  # NULL: never
-    # How many announcements visits found true and false; for the page's first source these are in `pages`.
+    # Counts of announcements that proved true, and false; for the page's first source these are in `pages`.
     Column("true_signals", Float(53), nullable=False, server_default=text("0")),
     Column("false_signals", Float(53), nullable=False, server_default=text("0")),
     sqlite_with_rowid=False,
@@ -274,12 +274,12 @@ sources = _table(
     Column("n_entries", BigInteger, nullable=False),
     Column("problems", Text, nullable=False),  # JSON
     Column("quality", Text, nullable=False),  # JSON
-    Column("hosts", Text),  # JSON: hosts whose robots.txt names it; NULL: only its own host
+    Column("hosts", Text),  # JSON: hosts whose robots.txt names the source; NULL: only its host
     Column("listed_lastmod", Float(53)),  # its lastmod in the sitemap index
     Column("read_lastmod", Float(53)),  # the value of listed_lastmod when this source was last read
 )
 
-# The rest and the delay that a host has asked for, and counts of events.
+# The pause and the delay that a host has asked for, and counts of events.
 hosts = _table(
     "hosts",
     {"host": Text},
@@ -304,7 +304,7 @@ def _process() -> list[Column[Any]]:
         Column("host", Text, nullable=False),
         Column("machine", Text, nullable=False),  # a pid can only be looked up on the same machine
         Column("pid", BigInteger, nullable=False),
-        Column("process_started", Text, nullable=False),  # distinguishes the process from a later process with its pid
+        Column("process_started", Text, nullable=False),  # a later process with the same pid has another value
         Column("spider", Text, nullable=False),
     ]
 
@@ -353,7 +353,7 @@ members = _table(
 # Findings of processes for shards of other processes. The shard's owner deletes a row when it writes the result.
 inbox = _table(
     "inbox",
-    # A member's token and its count of rows, so that a row written twice is stored once.
+    # A member's token and the member's number of the row, so that a row written twice is stored once.
     {"sender": Text, "number": BigInteger},
     Column("kind", Text, nullable=False),
     Column("data", Text, nullable=False),  # JSON

@@ -142,7 +142,7 @@ class Reader(Part):
         """Return all pages with a URL, exactly as stored."""
         page = models.pages
         wanted = select(page.c.page).where(*self.own(page), page.c.url_digest == url_digest(url), page.c.url == url)
-        # Not sorted in SQL, since SQLite would then search all pages in their order.
+        # Python sorts the numbers, since SQLite would search all pages to sort them.
         return sorted(number for (number,) in self.rows(wanted))
 
     def undelivered(self) -> list[int]:
@@ -154,7 +154,7 @@ class Reader(Part):
     def announcements_for(
         self, pages: Sequence[int] | np.ndarray, source: int
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return known, lastmod and n of a source's last announcements, each an array in the order of `pages`."""
+        """Return three arrays in the order of `pages`: known, lastmod and n of a source's last announcements."""
         table = models.announcements
         wanted = select(table.c.page, table.c.lastmod, table.c.n).where(*self.own(table), table.c.source == source)
         found = {page: (True, lastmod, n) for page, lastmod, n in self.rows(wanted.where(among(table.c.page, pages)))}
@@ -163,7 +163,7 @@ class Reader(Part):
         return known, lastmod, n
 
     def signal_observations(self, since: float, limit: int = 200_000) -> dict[str, np.ndarray]:
-        """Return the newest visits of pages with sources; a row has a visit and a source about which it is evidence."""
+        """Return the newest visits as evidence about sources; each row has one visit and one source."""
         table = models.observations
 
         @cache  # most visits have the same sources and numbers

@@ -248,7 +248,7 @@ def _of_many(table: Table, how: str, names: tuple[str, ...], n: int) -> tuple[st
     """Return a statement for SQLite that writes n rows, and the order of a row's values.
 
     SQLite releases the interpreter's lock with each statement, and then waits half a millisecond for a busy crawl to
-    release the lock. With one statement for each row, a crawl at its limit sent a sixth less.
+    release the lock. With one statement for each row, a crawl at its limit sent a sixth fewer requests.
     """
     row = f"({', '.join('?' * len(names))})"
     rows = ", ".join([row] * n)

@@ -139,7 +139,8 @@ def _retracted(item: tuple[int, str]) -> Row:
 
 
 _FURTHER = models.further_sources.c.keys()[2:]
-# The steps of writing a batch: the table, the `how` of `put`, the data in the batch, and how these become rows.
+# The steps of writing a batch. Each has a table, the `how` of `put`, a function that takes data from the batch, and a
+# function that makes rows of these data.
 _STEPS: tuple[tuple[Table, str, Callable[[Batch], Iterable[Any]], Callable[[Any], Row]], ...] = (
     (models.request_templates, "insert", lambda batch: batch.templates.items(), _named("digest", "data")),
     # "upsert", since a repeated batch may write the same page again with newer numbers.

@@ -100,7 +100,7 @@ def upgrade(url: str) -> str:
 
 def migrate(connection: Connection) -> None:
     """Run Alembic on a connection to a database that no other process upgrades now."""
-    # Loading Alembic takes a sixth of a second, and most databases are new or at the newest revision.
+    # Imported here, since loading Alembic takes a sixth of a second, and most starts do not need it.
     from alembic import command
     from alembic.config import Config
 

@@ -21,8 +21,8 @@ from crawlsched.store.rows import json_like
 
 __all__ = ["split"]
 
-# Pages keep their numbers, since a new shard has no other pages. The rows of `pages` move last, since the
-# host in a page's row decides to which shard the page's rows in these tables move.
+# Pages keep their numbers, since a new shard has no other pages. The rows of `pages` move last, since their hosts
+# decide where rows of these tables move.
 _OF_PAGES = ("page_traces", "page_texts", "announcements", "further_sources", "observations", "changes")
 _MOVE_WITH_PAGES = (
     "UPDATE {table} t SET shard = h.shard FROM pages p JOIN moved_hosts h ON h.host = p.host"
@@ -102,8 +102,8 @@ def split(database: Database, name: str, n_shards: int | None = None, rate: floa
         number = connection.execute(wanted).scalar()
         if number is None:
             raise StoreError(f"The database {database.name!r} has no collection {name!r}.")
-        # Until the end, these locks keep all processes from claiming shards and from writing. A renewal locks rows in
-        # the same order.
+        # Until the transaction ends, these locks stop all processes that would claim shards or write. A renewal locks
+        # rows in the same order.
         connection.execute(text("SET LOCAL lock_timeout = '15s'"))
         for table in (models.budgets, models.leases):
             locked = select(table.c.shard).where(table.c.collection == number).order_by(table.c.shard)

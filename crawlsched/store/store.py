@@ -128,7 +128,7 @@ class Store(Access):
 def save_all(parts: Sequence[tuple[Store, Batch]]) -> tuple[list[Refused], list[Batch]]:
     """Write batches in one transaction, the older first, and count the refused rows of each.
 
-    Batches for shards that another process has claimed are not written, and are also returned. A refused row does not
+    Batches for shards that another process has claimed are returned instead of written. A refused row does not
     stop the others.
     """
     stores = {store.key: store for store, _ in parts}

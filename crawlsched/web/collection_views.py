@@ -51,12 +51,12 @@ class CollectionViews:
     def __init__(self, name: str, store: Store, reports: Reports) -> None:
         self.name, self.store = name, store
         self._reports = reports
-        # By address: a view that is complete or being made, and when its making began.
+        # By address: a view that is complete or being made, and when this began.
         self._made: dict[str, tuple[asyncio.Future[Html], float]] = {}
 
     @property
     def path(self) -> str:
-        """The path of the views if several collections are shown, without a slash at either end."""
+        """The path of the views if there are several collections, without slashes at its ends."""
         shard, number = self.store.key
         # If the name of a collection would have to be encoded in a path, the path has its number instead.
         collection = self.store.name if _PLAIN.fullmatch(self.store.name) else f"~{number}"

@@ -22,7 +22,7 @@ _EMPTY = frozenset(("br", "hr", "img", "input", "link", "meta"))
 
 
 def raw(node: Node) -> str:
-    """Return the source of a node: markup is unchanged, and all else is escaped.
+    """Return the source of a node: markup as it is, and plain text escaped.
 
     >>> raw(["<b>", tag("b", "1 < 2"), None])
     '&lt;b&gt;<b>1 &lt; 2</b>'

@@ -98,7 +98,7 @@ class _Server:
             # Browsers store addresses in their history. So the token moves from the address to a cookie, which scripts
             # and other sites cannot read.
             rest = "&".join(f"{quote(k)}={quote(v)}" for k, v in request.query.items() if k != "token")
-            # Two slashes at its beginning would make the address lead to another site.
+            # An address that begins with two slashes would lead to another site.
             where = f"/{request.rel_url.raw_path.lstrip('/')}{'?' if rest else ''}{rest}"
             response = web.Response(status=303, headers={"Location": where})
             response.set_cookie(_COOKIE, given, httponly=True, samesite="Strict", max_age=int(30 * DAY))
@@ -145,7 +145,7 @@ class _Server:
         of_all = [check for of_one in found.values() for check in of_one]
         is_well = all(check.is_well for check in of_all)
         said: dict[str, Any] = {name: [check._asdict() for check in of_one] for name, of_one in found.items()}
-        # 503 makes a supervisor restart the crawl, so it is only sent if a restart may help.
+        # A supervisor restarts the crawl after a 503, so 503 is sent only if a restart may help.
         status = 200 if all(check.is_well or not check.is_of_process for check in of_all) else 503
         answer = {"collections": said} if len(self._watched) > 1 else {"checks": said[self._watched[0].name]}
         return web.json_response({"ok": is_well, **answer}, status=status)

@@ -91,7 +91,7 @@ def checks(
 ) -> list[Check]:
     """Check that the crawl runs, writes and sends, that hosts answer, and that the given limits are met.
 
-    `freshness` is the least expected freshness, and `budget` the least share of a minute's slots that are used. At most
+    `freshness` is the least expected freshness, and `budget` is the least used share of a minute's slots. At most
     `undelivered` changes may wait for the spider, and a host may rest for at most `rest` seconds. The last pass must
     have ended at most `last_pass` seconds ago; if this limit is given, no crawl needs to run now.
     """
@@ -192,7 +192,7 @@ def _dispatching(status: dict[str, Any]) -> Check:
     if status.get("rests"):
         return Check("dispatching", True, "nothing goes out at this hour (CRAWLSCHED_BANDWIDTH)")
     silence = float(status.get("silence") or 0.0)
-    # A crawl that sends nothing ends by itself after twice this time, which is four slots at a low bandwidth.
+    # A crawl that uses no slot ends by itself after twice this time (four slots at a low bandwidth).
     longest = max(STALE_AFTER, 2.0 / float(status.get("bandwidth") or 1.0))
     said = (
         "requests go out as they should" if silence <= longest else f"nothing has gone out for {say_duration(silence)}"

@@ -50,7 +50,7 @@ def duration(seconds: float | None) -> str:
 
 
 def ago(time: float | None, now: float) -> str:
-    """Say how long ago something was, or in how long it will be.
+    """Say how long ago something was, or how soon it will be.
 
     >>> ago(40.0, now=100.0), ago(160.0, now=100.0), ago(None, now=0.0)
     ('60 s ago', 'in 60 s', 'never')
@@ -87,7 +87,7 @@ def share(value: float | None, digits: int = 3) -> str:
 
 
 def number(value: float | None) -> str:
-    """Say a number of things, exactly.
+    """Say a whole number with all its digits.
 
     >>> number(12345), number(None)
     ('12,345', '–')

@@ -37,7 +37,7 @@ class SitemapTruth:
 
     @property
     def recall_in_time(self) -> float | None:
-        """Share of the changes that were announced before the client saw them; None if it saw or was sent none.
+        """Share of the changes that were announced before the client saw them; None without such changes.
 
         A crawl can learn only this share, and only these announcements help it: later ones report what it has seen.
         """

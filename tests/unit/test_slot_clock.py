@@ -56,6 +56,16 @@ def test_debt_is_bounded_and_the_rest_is_counted_as_missed(rate: float, stall: f
     assert clock.missed <= max(0.0, (stall - debt) * rate + 1)
 
 
+def test_a_slot_that_nobody_takes_is_ever_later() -> None:
+    """So a crawl is noticed that sends nothing; a slot that was taken, or given up, is late no more."""
+    clock = SlotClock(1 / 12, 0.0)
+    assert [clock.lateness(now) for now in (-5.0, 0.0, 50.0)] == [0.0, 0.0, 50.0]
+    clock.skip(50.0)
+    assert [clock.lateness(now) for now in (50.0, 60.0, 90.0)] == [0.0, 0.0, 30.0]
+    clock.take(90.0)
+    assert clock.lateness(90.0) <= 12.0
+
+
 def test_the_newest_slot_is_never_missed() -> None:
     """At 12 s between slots a slot which comes 5 s late is used, although it is later than the debt of 1 s."""
     clock = SlotClock(1 / 12, 0.0)

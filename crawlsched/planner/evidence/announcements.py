@@ -24,7 +24,7 @@ COLUMNS = ("true_signals", "false_signals")
 
 
 class OwnPrecision:
-    """Count the true and false announcements of each page, by the findings of visits: 8 bytes a page.
+    """Count how many announcements of each page visits found true, and how many false; 8 bytes a page.
 
     Notes
     -----
@@ -114,7 +114,7 @@ class Announcements:
         return not (self._pages.n_signals.item(page) or self._pages.further.item(page))
 
     def counted(self, pages: IndexArray) -> FloatArray:
-        """Count the announcements since the last crawl, for rules that take weights of announcements as exact."""
+        """Return the number of announcements since the last crawl, for rules that take weights as exact."""
         n: FloatArray = self._pages.n_signals[pages].astype(np.float64)
         several = np.flatnonzero(self._pages.further[pages])
         if several.size:
@@ -169,8 +169,8 @@ class Announcements:
     def known(self, pages: IndexArray) -> FloatArray:
         """Return signal rates, signal weights, and the effective number of announcements since the last crawl; (3, n).
 
-        The effective number is the evidence divided by the weight of one announcement. Several announcements count for
-        less than their number, since their precision is uncertain.
+        The effective number is the evidence divided by the weight of one announcement. Since the precision of
+        announcements is uncertain, the effective number of several announcements is below their number.
         """
         columns, found = self._pages, np.zeros((3, pages.size))
         sources, further = columns.source[pages], columns.further[pages]
@@ -204,7 +204,7 @@ class Announcements:
         return found
 
     def gathered(self, pages: IndexArray) -> FloatArray:
-        """Return signal rates, signal weights, and the evidence since the last crawl in nats; shape (3, n)."""
+        """Return signal rates, signal weights, and the evidence (nats) since the last crawl; shape (3, n)."""
         columns, found = self._pages, np.zeros((3, pages.size))
         # Few pages have ever been announced. For all other pages these numbers are 0.
         rows = ((columns.n_signals_total[pages] > 0) | (columns.further[pages] > 0)).nonzero()[0]
@@ -220,7 +220,7 @@ class Announcements:
         return weights.tolist(), rates.tolist()
 
     def _each_source(self, page: int) -> tuple[list[float], list[float], float]:
-        """Return rates and weights of the sources that are evidence about a page, and the sum of their evidence."""
+        """Return rates and weights of the sources whose announcements are evidence, and the sum of the evidence."""
         crawled_at = self._pages.crawled_at.item(page)
         rates, weights, evidence = [], [], 0.0
         sources = self._further.of(page)

@@ -52,8 +52,8 @@ class Heard(NamedTuple):
     signalled_since: float  # time since which the source names the page, POSIX seconds
     true_signals: float
     false_signals: float
-    n_heard: int  # announcements after `since`, also those that counted for another source
-    since: float  # when the page first had both this source and a second source, POSIX seconds
+    n_heard: int  # announcements after `since`, including those counted for another source
+    since: float  # when the page first had both this source and another source, POSIX seconds
     signalled_at: float  # time of the last announcement after `since`, POSIX seconds; -inf: none
     row: int  # row of the table; for the first source of the page, the counts are columns of `Pages`
 
@@ -79,7 +79,7 @@ class FurtherSources:
     # -- rows are added and removed
 
     def cover(self, pages: IndexArray, source: int, now: float) -> IndexArray:
-        """Let a source count for distinct pages that have another first source; return those for which it is new."""
+        """Add a further source to distinct pages; return the pages that lacked this source."""
         absent, length = np.ones(pages.size, bool), np.zeros(pages.size, np.intp)
         at = self._pages.further[pages].astype(np.intp) - 1
         while (live := at >= 0).any():
@@ -180,7 +180,7 @@ class FurtherSources:
         return next(row for row in rows[1:] if self.table["source"].item(row) == source)
 
     def count(self, page: int, source: int, by: int) -> None:
-        """Count an announcement of a page by a source; with -1 as `by`, the announcement is taken back."""
+        """Count an announcement of a page by a source; if `by` is -1, take an announcement back."""
         columns: tuple[Any, Any, int] = self._pages.n_signals, self._pages.n_signals_total, page
         if source != self._pages.source.item(page):
             columns = self.table["n_signals"], self.table["n_signals_total"], self._row(self._rows(page), source)

@@ -12,7 +12,7 @@ from crawlsched.planner.evidence.further_sources import MOST_SIGNALS, FurtherSou
 
 __all__ = ["SignalCounts"]
 
-# Two sources announce the same changes if they coincide more often than this multiple of what chance would give.
+# Two sources count as announcing the same changes if they coincide at more than this multiple of the chance rate.
 _LIFT = 2.0
 # Each pair of sources begins with this number of coincidences. So the two sources count as announcing the same changes
 # until a few comparisons show otherwise.
@@ -25,10 +25,10 @@ class SignalCounts:
     Notes
     -----
     Announcements of several sources add up, κ_1 n_1 + κ_2 n_2, if each change is announced by at most one source. Two
-    announcements of the same change must not both count. They are of the same change if two conditions hold. First, the
-    second source was read at `since` and then at `at`, and the first source announced the change in between. Second,
-    the two sources coincide clearly more often than by chance. Such a pair counts once, for the source whose
-    announcements weigh more. If a visit in between has seen the change, the second announcement does not count.
+    announcements of the same change must not both count. Two conditions show that the change is the same. One source
+    announced it between `since` and `at`, the last two reads of the other source. And the two sources coincide clearly
+    more often than by chance. Such a pair counts once, for the source whose announcements weigh more. If a visit
+    between the two announcements has seen the change, the later announcement does not count.
     """
 
     def __init__(self, pages: Pages, further: FurtherSources, announcements: Announcements) -> None:
@@ -89,7 +89,7 @@ class SignalCounts:
         if not twins:
             self._further.count(page, source, 1)
             return
-        # Twins that no visit has seen yet. If there are none, a visit has seen this change, too.
+        # The twins that no visit has seen yet. If there is no such twin, a visit has already seen this change.
         counted = [twin for twin in twins if twin.n_signals]
         least = min(counted, key=lambda twin: self._weight(page, twin.source), default=None)
         if least is not None and self._weight(page, least.source) < self._weight(page, source):
@@ -104,7 +104,7 @@ class SignalCounts:
         self._pairs[pair] = seen * fading, expected * fading
 
     def _announce_the_same(self, source: int, other: int) -> bool:
-        """Whether two sources announce the same change if both announce a page at about the same time."""
+        """Whether announcements of a page by two sources at about the same time are of the same change."""
         seen, expected = self._pairs.get((min(source, other), max(source, other)), (0.0, 0.0))
         return seen + _COINCIDED_BEFORE > _LIFT * expected
 

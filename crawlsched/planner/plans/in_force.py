@@ -21,13 +21,12 @@ Work = deque[Callable[[float], bool]]
 #: milliseconds more, because some of these pages have become due.
 SLICE = 128
 #: A plan places this number of slices together, and waits for this number of picks before it places the next slices. So
-#: a crawl at its highest possible rate loses a tenth of that rate, and not half. All pages are placed in a hundredth of
-#: the time of one round. If there are few pages, the plan waits for fewer picks, since each pick by the old plan
-#: matters more.
+#: a crawl at its highest possible rate loses only a tenth of that rate. All pages are placed in a hundredth of the time
+#: of one round. If there are few pages, the plan waits for fewer picks, since each pick by the old plan matters more.
 PICKS_A_SLICE = 8
 PLAN_SLICE = PICKS_A_SLICE * SLICE
-# If picks are rare, the next slices wait for this number of seconds instead. In this case, too, placing pages takes a
-# tenth of the crawl's time.
+# If picks are rare, the next slices wait for this number of seconds instead. So placing pages takes a tenth of the
+# crawl's time in this case, too.
 _SECONDS_A_SLICE = 0.02
 # A newer plan waits for this multiple of the time in which the last plan was placed. That is minutes for millions of
 # pages.

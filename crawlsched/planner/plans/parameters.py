@@ -15,8 +15,8 @@ from crawlsched.columns.array_types import FloatArray, IndexArray
 __all__ = ["DOUBT", "LIKELIHOOD_POWER", "Parameters", "SignalGroups"]
 
 
-# The numbers of a group: its source, its site (a host), nats per announcement, announcements per second and page, and
-# the number of visits after announcements from which these were learned.
+# A group: its source, its site (a host), nats per announcement, announcements per second and page, and how many visits
+# after announcements were used.
 _SignalGroup = tuple[int, int, float, float, int]
 
 
@@ -101,7 +101,7 @@ class Parameters:
     """
 
     priors: FloatArray
-    group_of_host: IndexArray  # row of `priors` for each host; hosts beyond its end have row 0; shape (H,)
+    group_of_host: IndexArray  # row of `priors` for each host; later hosts have row 0; shape (H,)
     signal_weights: FloatArray
     # Signals per second and page of each source; each page's own rate is shrunk towards this rate; shape (S + 1,)
     signal_rates: FloatArray

@@ -52,10 +52,10 @@ class Snapshot:
 
 Visits = Mapping[str, npt.NDArray[Any]]
 
-#: Announcements per second and page before the first plan: once a year. The value of a visit grows with the time to the
-#: page's next change, so a rate that is too high keeps visits from announced pages.
+#: Announcements per second and page before the first plan: once a year. If the rate is too high, announced pages get
+#: too few visits, since the value of a visit grows with the time to the page's next change.
 FIRST_SIGNAL_RATE = 1 / timedelta(days=365.25).total_seconds()
-# Each source begins with a rate of once a day. This rate weighs as much as this number of announcements.
+# Each source begins as if this number of announcements had come at a rate of once a day.
 _ANNOUNCEMENTS_AT_FIRST = 0.01
 
 
@@ -199,7 +199,7 @@ class Plan:
         )
 
     def of_hosts(self, are_meant: Callable[[int], bool]) -> Self:
-        """Return the plan without groups of other hosts; what was learned of all hosts together stays."""
+        """Return the plan with only the groups of these hosts; what was learned of all hosts together stays."""
         rows = [row for row, host in enumerate(self.group_hosts) if are_meant(host)]
         return replace(
             self,
@@ -261,8 +261,8 @@ def plan(
     Notes
     -----
     The function changes nothing and reads no clock. It works in numpy on blocks of rows, so that it can run in a thread
-    during the crawl. `learn_prior` learns a prior for all pages, and then one for each host with at least 30 visited
-    pages, shrunk towards the prior for all. A weight of signals is fitted for each source, shrunk towards all sources
+    during the crawl. `learn_prior` learns a prior for all pages. Each host with at least 30 visited pages gets its own
+    prior, shrunk towards the prior for all. A weight of signals is fitted for each source, shrunk towards all sources
     together. Then a weight is fitted for each site of a source, shrunk towards the source. The demand curve leaves
     signals out: announced pages count as if nothing had been announced. The pages of one host together get no more
     crawls than the host allows.
@@ -297,7 +297,7 @@ def _learn_priors(snapshot: Snapshot) -> tuple[FloatArray, tuple[int, ...]]:
     visited = np.bincount(snapshot.hosts)
     largest = np.argsort(-visited, kind="stable")[:MOST_GROUPS]
     grouped = np.sort(largest[visited[largest] >= LEAST_GROUP])
-    # If there is a single host, the prior for all pages is that of the host, so the host needs no group.
+    # If there is a single host, the prior for all pages is the host's prior, so the host needs no group.
     if not grouped.size or np.count_nonzero(visited) == 1:
         return whole[np.newaxis], ()
     group_of_host = np.full(visited.size, -1)

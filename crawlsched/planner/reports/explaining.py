@@ -78,7 +78,7 @@ _FOR_EVER = timedelta(days=300 * 365.25).total_seconds()
 # A page is picked when its crawl value is somewhat below or above the threshold, since the other waiting pages differ
 # from slot to slot. These multiples of the threshold are taken as equally likely.
 _SHARES = np.linspace(0.65, 1.2, 12)
-# A wait counts as good as the likeliest wait if the probabilities of both differ by less than this.
+# Waits whose probabilities differ by less than this are equally good.
 _AS_LIKELY = 0.01
 
 
@@ -132,7 +132,7 @@ def _value_at(planner: Planner, page: int, now: float) -> float:
 
 
 def _wake_time(value: Callable[[float], float], threshold: float, now: float) -> float:
-    """Return when a crawl value, which does not fall with time, reaches a threshold; inf: not in three centuries."""
+    """Return when a crawl value that never falls reaches a threshold; inf: not in three centuries."""
     if value(now) >= threshold:
         return now
     before, reached = 0.0, _FOR_EVER
@@ -151,7 +151,7 @@ def _likely_time(
     if wake_time <= now or value(now) == value(now + _FOR_EVER):
         return wake_time
     longest = min(wake_time - now, _FOR_EVER)
-    # Waits shorter than a slot are left out, since no page goes before the next slot.
+    # Waits shorter than a slot are left out, since no page is picked before the next slot.
     n_shorter = max(int(POINTS_PER_DECADE * np.log10(longest * planner.bandwidth)), 0)
     waits = longest * 10.0 ** (np.arange(-n_shorter, 1) / POINTS_PER_DECADE)
     gone = _gone_within(planner, page, value, np.concatenate([3.0 * waits, 0.3 * waits]), signal_rate, now)

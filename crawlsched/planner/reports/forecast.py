@@ -13,15 +13,15 @@ from crawlsched.planner.planner import Planner
 
 __all__ = ["forecast"]
 
-# A forecast considers this multiple of `n` pages: those that are likeliest to be picked now.
+# A forecast considers this multiple of `n` pages: the pages that are likeliest to be picked now.
 _CANDIDATES = 8
 
 
 def forecast(planner: Planner, now: float, n: int, pause: Callable[[int], float] = lambda host: 0.0) -> IndexArray:
     """Return at most `n` pages in the order of their next crawls, if nothing is announced or found in the meantime.
 
-    Forced and overdue pages come first. Then come new pages, in their share of the slots, and known pages by their
-    values at half of the time of the forecast. A page is crawled only when its host may be asked.
+    Forced and overdue pages are first. Then new pages get their share of the slots, and known pages get the other
+    slots, by their values halfway through the forecast. A page is crawled only when its host may be asked.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def forecast(planner: Planner, now: float, n: int, pause: Callable[[int], float]
 
 
 def _by_turns(planner: Planner, pages: list[int], now: float, n: int, pause: Callable[[int], float]) -> list[int]:
-    """Go through slots, and in each slot take the first page whose host may be asked by then."""
+    """In each slot, take the first page whose host may be asked by then."""
     queues: dict[int, deque[tuple[int, int]]] = {}
     for rank, (page, host) in enumerate(zip(pages, planner.pages.host[pages].tolist(), strict=True)):
         queues.setdefault(host, deque()).append((rank, page))

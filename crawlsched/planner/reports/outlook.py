@@ -34,10 +34,12 @@ def known_fresh(planner: Planner, rows: Any, now: float) -> FloatArray:
     return fresh
 
 
-# Sums are computed for thresholds at these crawl values. They cover every importance and waits from a moment to years.
+# Sums are computed for thresholds at these crawl values. These levels cover every importance and waits from a moment to
+# years.
 _LEVELS: FloatArray = np.geomspace(1e-12, 1e20, 32 * 16 + 1)
 _LOG_LEVELS: FloatArray = np.log(_LEVELS)
-# Elapsed times for which values are computed, in mean intervals between two crawls of a page: eight per factor of 10.
+# Values are computed for these elapsed times, eight per factor of 10. The unit is the mean interval between two crawls
+# of a page.
 _ELAPSED: FloatArray = np.geomspace(1e-3, 1e4, 7 * 8 + 1)
 
 
@@ -47,7 +49,7 @@ class Outlook:
     Parameters
     ----------
     seen_within : float, optional
-        A change counts for `seen` if it is seen within these seconds.
+        `seen` counts the changes that are seen within this number of seconds.
 
     Notes
     -----
@@ -61,10 +63,10 @@ class Outlook:
 
     An unannounced change at τ is seen within X if V(τ + X, N(τ)) ≥ Λ. An announced change is seen within X if
     V(τ + X, N(τ) + 1) ≥ Λ. Announcements in the X seconds after the change are left out, so in truth a few more changes
-    are seen in time. Changes are spread evenly over time. So the number of changes seen in time in a cycle is their
-    rate times C - ∫ P(V(τ + X, N(τ)) < Λ) dτ.
+    are seen in time. Changes are spread evenly over time. So the number of a cycle's changes that are seen in time is
+    the rate of changes times C - ∫ P(V(τ + X, N(τ)) < Λ) dτ.
 
-    Pages without a copy count as if they had a copy, since first copies have a share of the slots of their own. The
+    Pages without a copy count as if they had a copy, since first copies have their own share of the slots. The
     posterior stays as it is now; a real crawl goes on learning and does a little better. Announcements within
     `signal_delay` of a crawl count here, although they are discarded in a crawl. Hosts' limits are left out.
 
@@ -146,13 +148,13 @@ class Outlook:
         return float(np.interp(self._pages / bandwidth, self._edges, self._fresh_in_turn / self._importance))
 
     def bandwidth(self, freshness: float) -> float:
-        """Return the least bandwidth with at least a given freshness, crawls per second; inf: there is none."""
+        """Return the smallest bandwidth that reaches a freshness, crawls per second; inf: there is none."""
         in_turn = self._fresh_in_turn[::-1] / self._importance
         slowest = self._pages / max(np.interp(freshness, in_turn, self._edges[::-1]), float_info.min)
         return self._least(self.curve[1], freshness, slowest)
 
     def _least(self, reached: FloatArray, aim: float, in_turn: float) -> float:
-        """Return the least bandwidth on the curve that reaches an aim, or a lower one if crawls in turn reach it."""
+        """Return the smallest bandwidth that reaches an aim, from the curve or (below the curve) from `in_turn`."""
         wanted, reached = self._wanted[::-1], np.maximum.accumulate(reached)
         if aim > reached[-1]:
             return float(np.inf)
@@ -171,7 +173,7 @@ class Outlook:
         return float(np.interp(bandwidth, self._wanted[::-1], self._seen[::-1] / self._changes))
 
     def bandwidth_to_see(self, share: float) -> float:
-        """Return the least bandwidth at which a share of changes is seen in time, crawls per second; inf: none."""
+        """Return the smallest bandwidth at which a share of changes is seen in time, crawls per second; inf: none."""
         assert self._within is not None
         return self._least(self._seen[::-1] / self._changes, share, self._pages * share / self._within)
 
@@ -218,12 +220,12 @@ class _Cells:
         self.until = planner.intervals.longest(pages)
 
     def by_level(self, row: int) -> tuple[FloatArray, FloatArray]:
-        """Return seconds and fresh seconds of a cycle, for thresholds at all levels and for one out of reach."""
+        """Return seconds and fresh seconds of a cycle, for thresholds at all levels and an unreachable threshold."""
         time = self._below(row, self.values, self.time, self.time / 2)
         return time, self._below(row, self.values, self.fresh, self._fresh_later)
 
     def seen_by_level(self, row: int) -> FloatArray:
-        """Return how many changes of a cycle are seen in time, for thresholds at all levels and one out of reach."""
+        """Return how many changes of a cycle are seen in time, for the same thresholds as `by_level`."""
         assert self._within is not None
         time, seen = self._below(row, self.values, self.time, self.time / 2), np.zeros(_LEVELS.size + 1)
         for rate, values in zip(self.change_rates[:, row].tolist(), self._then, strict=True):
@@ -236,7 +238,7 @@ class _Cells:
     ) -> FloatArray:
         """Return sums over a page's cells with values below each level, and over all its cells.
 
-        `later` is what the second half of each cell adds to its sum.
+        `later` has the part of each cell's number that comes from the second half of the cell.
         """
         part = slice(self._starts[row], self._starts[row + 1])
         waits = self._edges[self._times[part]] < self.until[row] - sooner

@@ -40,7 +40,7 @@ Accuracies = Callable[[History, float, np.random.Generator], dict[str, float]]
 
 
 def _simulated(instances: Instances, accuracies: Accuracies, against: tuple[str, ...]) -> Run:
-    """Simulate policies on the same instances, so that differences have smaller errors than accuracies."""
+    """Simulate all policies on the same instances, so that differences between policies have small errors."""
 
     def measure(settings: Settings, n_pages: int, rng: np.random.Generator, repetition: int) -> Numbers:
         history = instances.draw(rng, n_pages, settings.time)
@@ -167,7 +167,7 @@ def _false_signal_rate(change_rate: FloatArray, precision: FloatArray, recall: F
 
 
 def corrupted(history: History, share: float, noise: FloatArray) -> History:
-    """Return the same history with the share p of noise in precision and recall; the noise has shape (2, n).
+    """Return the history with noise, shape (2, n), mixed into precision and recall; its share is p.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""Figures 7 and 12 to 14 of the noisy-signals paper, crawls by page, and 9, crawls when the bandwidth changes."""
+"""Figures 7, 9 and 12 to 14 of the noisy-signals paper: crawls by page, and changes of the bandwidth (9)."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ ACCURACY, SETTLED = "accuracy", "settled accuracy less that at constant bandwidt
 
 
 def _changing(n_crawls: int, n_times: int) -> Figure:
-    """Return the figure of accuracies over the last `n_crawls`, drawn at `n_times`."""
+    """Return the figure of accuracies over the last `n_crawls` crawls, at `n_times` points in time."""
 
     def measure(settings: Settings, n_pages: int, rng: np.random.Generator, repetition: int) -> Numbers:
         horizon = settings.time

@@ -25,10 +25,10 @@ class Panel:
     each: str = ""  # a label; each of its values has its own panel
     where: Mapping[str, Label] = field(default_factory=dict)  # the values that other labels must have
     spread: str = ""  # a quantity of standard deviations: the band covers 95 % of a normal distribution
-    # Results at these values of the horizontal axis are drawn as horizontal lines; results at infinity always are.
+    # Results at these values of the horizontal axis are drawn as horizontal lines, and so are all results at infinity.
     levels: tuple[Label, ...] = ()
     level: float | None = None  # the height of a dotted horizontal line
-    axes: Mapping[str, Any] = field(default_factory=dict)  # what ``axes.set`` takes
+    axes: Mapping[str, Any] = field(default_factory=dict)  # the arguments of ``axes.set``
     most_bars: int = 25  # with more points than this number, standard errors are a band around the curve
 
     def split(self, table: Table) -> list[Panel]:

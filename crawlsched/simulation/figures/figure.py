@@ -218,8 +218,8 @@ def repeated(
 
     Notes
     -----
-    Every repetition has a child of the seed (`numpy.random.SeedSequence.spawn`), and every case a child of that. So
-    repetitions are independent, and the first repetitions do not depend on their number.
+    Every repetition has a child of the seed (`numpy.random.SeedSequence.spawn`), and every case a child of the
+    repetition's seed. So repetitions are independent, and further repetitions do not change the first ones.
 
     Examples
     --------

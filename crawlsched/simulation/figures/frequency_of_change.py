@@ -1,7 +1,7 @@
 """Figures 3 to 7, 11 to 19 and Table I of "Estimating frequency of change": its estimators, and their uses.
 
-X/n and its improvement use only whether a page changed between two visits. X/T and its correction use the time of its
-last change.
+X/n and its improvement use only whether a page changed between two visits. X/T and its correction use the time of the
+page's last change.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _SIMULATION = Settings(repetitions=20, pages=(500,))
 
 
 def _last_modified_moments(ratio: float, n: int, corrected: bool = True) -> tuple[float, float]:
-    """Return mean and deviation of estimates from dates of last changes: n visits, `ratio` changes between visits.
+    """Return mean and deviation of estimates from dates of last changes, for n visits with `ratio` changes in between.
 
     The estimate is X'/T (Figure 13), or X/T (Figure 10) if not `corrected`. The deviation is infinite for n = 2.
 
@@ -61,7 +61,7 @@ def _last_modified_moments(ratio: float, n: int, corrected: bool = True) -> tupl
     """
     nodes, weights = _nodes()
     u = (nodes + 1) / 2
-    # Much of the integrand is near 1/T = 1, and its tail lies beyond r. A scale between the two is right for both.
+    # Much of the integrand is near 1/T = 1, and its tail lies beyond r. This scale suits both.
     scale = 1.0 + ratio
     s, ds = scale * u / (1 - u), weights / 2 * scale / (1 - u) ** 2
     found = -np.expm1(-ratio)
@@ -106,7 +106,7 @@ def moment(quantity: str, name: str, ratio: float, n: int) -> float:
 
 
 def _exact(quantity: str, place: tuple[Label, ...], value: float) -> Row:
-    """Return the row of a number that is computed and not simulated, so it has no error."""
+    """Return the row of a computed number, which has no error."""
     return Row(quantity, place, float(value), 0.0, 1)
 
 
@@ -122,10 +122,10 @@ def _visited(banks: Sequence[Any], rng: np.random.Generator, ratio: float, n_vis
 def _curves(
     curves: Sequence[Curve], ratios: Sequence[float], checked: Sequence[tuple[str, int, float]], enough_visits: int = 10
 ) -> Run:
-    """Compute curves at some ratios, and simulate at some points of them.
+    """Compute curves at some ratios, and simulate some of their points.
 
-    With fewer than `enough_visits` visits, the deviation of estimates from dates is not simulated. It is infinite
-    there, or its estimate has no standard error.
+    With fewer than `enough_visits` visits, the standard deviation of estimates that use dates is not simulated. There
+    this deviation is infinite, or its estimate has no standard error.
     """
 
     def exact(settings: Settings) -> Iterator[Row]:
@@ -164,7 +164,7 @@ def _region(settings: Settings) -> Iterator[Row]:
     ratios = np.arange(0.01, 10.0, 0.01)
     for n in [*range(1, 21), *range(25, 101, 5)]:
         biased = np.abs(bias_reduced_moments(ratios, n)[0] / ratios - 1) > 0.1
-        # The range of r begins with the first bias below 10 %, and ends before the next greater bias.
+        # The range of r begins with the first bias below 10 %, and ends before the next bias above 10 %.
         start = int(np.argmin(biased))
         until = start + int(np.argmax(biased[start:]))
         yield _exact("unbiased from r", (n,), 0.0 if start == 0 else float(ratios[start]))
@@ -353,15 +353,15 @@ OFF, CLOSER, _SHARE = "mean distance of the ratio from 1", "share of pages for w
 
 
 def _weekly(n_days: int, fastest: float, least_changes: int = 3) -> Figure:
-    """Return the figure of pages monitored daily, estimated from weekly visits.
+    """Return the figure of estimates from weekly visits, for pages monitored daily.
 
-    Both estimators are compared with the projected frequency, for pages whose changes are mostly seen. These change on
-    less than a third of the days, and at least `least_changes` times.
+    Both estimators are compared with the projected frequency, for pages whose changes are mostly seen. Such pages
+    change on less than a third of the days, and at least `least_changes` times.
 
     Parameters
     ----------
     fastest : float
-        The greatest rate of simulated pages, in changes a day. Rates are uniformly distributed up to it.
+        The greatest rate of simulated pages, in changes a day. Rates are uniformly distributed from 0 to this rate.
     """
 
     def selected(changed: BoolArray) -> BoolArray:
@@ -479,8 +479,8 @@ def _by_policy(n_weeks: int, n_first: int, rate: Distribution, rate_words: str) 
 def _detected(seen: IndexArray, frequency: FloatArray, start: int) -> float:
     """Count the visits that find a change; visits are at even intervals after day `start`.
 
-    `seen` has the number of days with a change, for each page up to the end of each day. `frequency` is in visits a
-    day.
+    For each page and day, `seen` has the number of days with a change up to the end of that day. `frequency` is in
+    visits a day.
     """
     end = seen.shape[1] - 1
     # A visit in the middle of a day finds the state at the end of the day before. So the counts of two such days show
@@ -505,7 +505,7 @@ FIGURES = (
     _gamma((0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0, 3.0, 4.0), n_visits=50, settled=20),
     # The paper does not say how often its pages change. With rates drawn evenly up to once in two days, most of these
     # pages change every few days. With rates drawn evenly on a logarithmic scale, the improved estimator would be
-    # closer for 65 % of the pages. Its ratios would still be half as far from 1.
+    # closer for 65 % of the pages. The mean distance of its ratios from 1 would still be half of the naive estimator's.
     _weekly(n_days=127, fastest=0.5),
     # Rates are spread very widely around once in 700 days. Then 23 % of the uniform policy's visits find a change, as
     # in the paper (2,147,589 of 9,260,000). The naive policy then finds more changes than the uniform policy, by the

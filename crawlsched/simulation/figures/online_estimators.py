@@ -1,4 +1,4 @@
-"""Figures 1 to 5 of the online estimators' journal paper, 1 and 3 of the conference paper: estimates and errors.
+"""Figures 1 to 5 of the online estimators' journal paper, and 1 and 3 of the conference paper.
 
 Banks of estimators learn from the same visits, and their errors after each visit are compared.
 """

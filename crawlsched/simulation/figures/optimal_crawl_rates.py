@@ -1,4 +1,4 @@
-"""Crawl rates from estimates: Figure 6 of the online estimators' journal paper, and 2 of the conference paper."""
+"""Figure 6 of the online estimators' journal paper, and 2 of the conference paper: crawl rates from estimates."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ STEPS_6: Steps = {"LLN": {"alpha": 1.0}, "SA": {"eta": 0.75}, "SAM": {"eta": 1.3
 
 
 def _adapting(bandwidth: float, n_visits: int) -> Figure:
-    """Return the figure of rounds of `n_visits` to each page; after each round the bandwidth is divided anew."""
+    """Return the figure of rounds of `n_visits` visits to each page; each round divides the bandwidth anew."""
     best = _best_rates(_TRUTH, _IMPORTANCE, bandwidth)
 
     def measure(settings: Settings, name: str, rng: np.random.Generator, repetition: int) -> Numbers:
@@ -131,7 +131,7 @@ ESTIMATORS: Steps = {"Naive": {}, "LLN": {"alpha": 1.0}, "SA": {"eta": 0.75}}
 
 
 def _dividing(crawl_rate: float, settings: Settings) -> Figure:
-    """Return the figure of pages visited at one rate; after k visits, their estimates divide the same bandwidth."""
+    """Return the figure of pages visited at equal rates, and of the division by their estimates after k visits."""
 
     def measure(settings: Settings, case: int, rng: np.random.Generator, repetition: int) -> Numbers:
         n_pages = settings.n_pages

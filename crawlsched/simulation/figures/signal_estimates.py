@@ -30,7 +30,7 @@ Fit = Callable[[FloatArray, FloatArray, FloatArray], SignalFit]
 def visits(
     rng: np.random.Generator, precision: float, recall: float, change_rate: float, crawl_rate: float, horizon: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return elapsed time, announcements and whether there was a change for every visit to one page.
+    """For every visit to one page, return elapsed time, number of announcements, and whether the page changed.
 
     Changes, announced changes, false announcements and crawls are Poisson processes.
     """

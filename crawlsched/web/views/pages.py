@@ -1,4 +1,4 @@
-"""Pages: the first pages in one of several orders, or the pages whose URL contains a text; each links to its why."""
+"""Pages: the first pages in a chosen order, or the pages whose URL contains a text; each has a link to its why."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def _rows(store: Store, wanted: Select[Any]) -> list[dict[str, Any]]:
 
 
 def _containing(store: Store, text: str, limit: int) -> list[dict[str, Any]]:
-    """Return the first pages whose URL contains a text. There is no index, since it would slow down every new page."""
+    """Return the first pages whose URL contains a text. An index for this would slow down every new page."""
     if (page := store.reader.find(text)) is not None:
         return _rows(store, _WANTED.where(_page.page == page))
     with store.database.reading() as connection:

@@ -16,8 +16,8 @@ class InTurnSpider(scrapy.Spider):
 
     New pages go first; then the page whose last visit is longest ago. Each request takes a slot of the same absolute
     grid as in crawlsched, redirects and robots.txt included. Requests are conditional (ETag, Last-Modified). While a
-    host is busy, has sent Retry-After or wants a delay, pages of other hosts go. The target of a redirect replaces the
-    page that moved. Pages that robots.txt forbids are forgotten.
+    host is busy, has sent Retry-After or wants a delay, pages of other hosts are requested. The target of a redirect
+    replaces the page that moved. Pages that robots.txt forbids are forgotten.
 
     ``scrapy crawl in_turn -s ADDONS={} -a site=http://127.0.0.11:8000/ -a rate=25``
     """

@@ -17,7 +17,7 @@ CALLS = [
         "store.write_behind.WriteBehind": "submit oldest_unsaved_at",
         "planner.planner.Planner": "pick columns peek crawled failed",
         "frontier.filing.Filing": "release_host",
-        "frontier.frontier.Frontier": "waits_for_host next_event pick peek",
+        "frontier.frontier.Frontier": "pick peek",
         "slot_clock.SlotClock": "take",
         "jobs.commands": "pending",
         "crawl.unsaved.Unsaved": "hand_over observation page",
@@ -145,3 +145,23 @@ def test_what_fails_again_and_again_ends_the_crawl_with_exit_code_1(site, tmp_pa
     assert crawl.stats["finish_reason"] == "crawlsched_failed"
     assert "The flush has failed" in crawl.log
     assert sent_for < 15.0
+
+
+LOST = """
+import itertools
+from crawlsched.addon import extensions
+from crawlsched.addon.scheduler import Scheduler
+
+extensions.LOOK_INTERVAL, extensions.PATIENCE = 0.3, 1.0
+ticks, tick = itertools.count(), Scheduler._tick
+Scheduler._tick = lambda scheduler: tick(scheduler) if next(ticks) < 60 else None
+"""
+
+
+def test_a_crawl_that_uses_no_slot_any_more_ends_with_exit_code_1(site, tmp_path):
+    """Its timer of slots is lost: a supervisor that starts it again keeps the pages fresh."""
+    urls = [site.page(f"/{number}", "<p>x</p>") for number in range(20)]
+    crawl = Project(tmp_path, spider(urls, YIELDS, before=LOST), bandwidth="20/s").run(timeout=60.0)
+    assert crawl.returncode == 1
+    assert crawl.stats["finish_reason"] == "crawlsched_stuck"
+    assert "so this crawl ends; start it again." in crawl.log

@@ -1,4 +1,4 @@
-"""Pauses: by hand, and by hours of the day. Nothing goes out, a restart changes nothing, and no watchdog barks."""
+"""Pauses: by hand, and by hours of the day. Nothing goes out, a restart changes nothing, and the crawl does not end."""
 
 import time
 from subprocess import Popen
@@ -12,18 +12,17 @@ from tests.crawling import Project, spider
 from tests.site import Site, most_in_a_second
 from tests.waiting import wait_until
 
-# The clock of the machine, so that a minute of the day ends soon; a watchdog that would bark soon; and requests that no
-# slot was taken for, as media pipelines send them.
+# The clock of the machine, so that a minute of the day ends soon; a crawl that would end soon if it used no slot; and
+# requests that no slot was taken for, as media pipelines send them.
 WATCHED = """
 import time
 from pathlib import Path
 from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import deferred_from_coro
 from crawlsched.addon import extensions
-from crawlsched.crawl import guard
 
-assert extensions.LOOK_INTERVAL > 1.0 < guard.PATIENCE
-extensions.LOOK_INTERVAL, guard.PATIENCE = 0.2, 0.6
+assert extensions.LOOK_INTERVAL > 1.0 < extensions.PATIENCE
+extensions.LOOK_INTERVAL, extensions.PATIENCE = 0.2, 1.0
 machine, ahead = time.time, float(Path("ahead").read_text())
 time.time = lambda: machine() + ahead
 """
@@ -36,7 +35,7 @@ def beside(self):
 RATE = 20
 # What is under way when a pause begins has arrived after this.
 UNDER_WAY = 0.3
-# Four times the watchdog's patience.
+# More than twice that patience.
 LONG = 2.5
 
 
@@ -124,7 +123,7 @@ def test_a_pause_survives_a_restart_and_ends_without_a_burst(seen):
 
 
 def test_a_pause_is_no_failure(seen):
-    """Neither the guard nor the watchdog ends it, its slots are counted, and what it kept is released at the end."""
+    """The guard does not end it, its slots are counted, and what it kept is released at the end."""
     for run in (seen.first, seen.second):
         assert run.returncode == 0
         assert run.stats["finish_reason"] == "shutdown"
@@ -148,7 +147,7 @@ def test_a_visit_is_not_given_up_while_its_request_waits_for_the_end_of_a_pause(
         refresher.sweep(now[0])
         n_open.append(len(refresher.visits.older_than(now[0])))
         if resumes:
-            refresher.rate.resume(now[0])
+            refresher.rate.pause(now[0], paused=False)
     assert n_open == [1, 1, 0]
     parts.close(refresher)
 

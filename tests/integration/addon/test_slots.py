@@ -27,9 +27,9 @@ def posted(self, response):
 
 
 def are_apart(times: list[float], delay: float) -> bool:
-    """Tell whether requests came so many seconds apart, on average and as far as a busy site can see each time."""
-    gaps = np.diff(times)
-    return bool(gaps.mean() > 0.95 * delay and gaps.min() > 0.7 * delay)
+    """Tell whether requests came so many seconds apart: on average, and any four of them, though a site was late."""
+    at = np.array(times)
+    return bool(np.diff(at).mean() > 0.95 * delay and (at[3:] - at[:-3]).min() > 2.0 * delay)
 
 
 def test_no_second_has_more_than_its_share(site, tmp_path):

@@ -150,27 +150,11 @@ class Histories(RuleBasedStateMachine):
 
     @rule()
     def ask(self) -> None:
-        """What a crawl asks between picks: what may go now, and if nothing may, when and for which hosts."""
+        """What a crawl asks between picks: for which hosts pages wait."""
         self.carry_out()
         frontier, pages, inside = self.planner.frontier, self.planner.pages, self.oracle.inside()
-        bound = frontier.bound(self.now)
-        rests = self.rests()
-        first = self.oracle.pick(self.now, rests)
-        if first is None:
-            assert bound == -np.inf
-            then = frontier.next_event(self.now)
-            assert then > self.now
-            assert self.oracle.pick(np.nextafter(then, 0.0), rests) is None
-        else:
-            assert frontier.next_event(self.now) == self.now
-            page, reason = first
-            if reason != "value" or (
-                page < 0 and frontier.share.is_due and (pages.importance[self.oracle.may_be_new] > 0).any()
-            ):
-                assert bound == np.inf
-            elif page >= 0:
-                assert bound >= self.enough * self.planner.crawl_values.value_at(np.array([page]), self.now).item()
-        resting = inside[np.isin(pages.host[inside], [*rests])]
+        frontier.advance(self.now)
+        resting = inside[np.isin(pages.host[inside], [*self.rests()])]
         forced = [page for page in resting.tolist() if frontier.is_forced(page)]
         assert forced == sorted(set(self.oracle.forced) & set(resting.tolist()))
         eligible_at = np.maximum(
@@ -188,7 +172,7 @@ class Histories(RuleBasedStateMachine):
         """Who is likely to go, in order: those out of turn first, nobody twice, and whoever goes next."""
         self.carry_out()
         frontier, pages = self.planner.frontier, self.planner.pages
-        frontier.bound(self.now)  # also lets hosts return whose rest has ended
+        frontier.advance(self.now)  # also lets hosts return whose rest has ended
         rests = self.rests()
         first = self.oracle.pick(self.now, rests)
         n = max(pages.n, 1)

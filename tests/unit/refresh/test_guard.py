@@ -1,4 +1,4 @@
-"""The guard, the watchdog and the pace: no exception ends anything in silence, no second has more than its share."""
+"""The guard and the pace: no exception ends anything in silence, no second has more than its share."""
 
 import itertools
 from itertools import pairwise
@@ -12,7 +12,7 @@ from twisted.internet.defer import Deferred
 
 from crawlsched.addon import sending
 from crawlsched.addon.sending import Gate
-from crawlsched.crawl.guard import Guard, Watchdog
+from crawlsched.crawl.guard import Guard
 from crawlsched.crawl.rate import Pace
 from crawlsched.exceptions import StoreError
 from tests.inputs import tries
@@ -70,25 +70,6 @@ def test_what_is_hopeless_ends_the_crawl_with_a_sentence(error: Exception, after
     for _, reason, said in ends:
         assert reason == "crawlsched_failed"
         assert said.startswith("The flush has failed 5 times in a row within 12 s, the last time with MemoryError; ")
-
-
-def test_the_watchdog_barks_after_a_minute_of_silence() -> None:
-    """Where slots are rarer than that, after four of them."""
-    for distance, expected in ((0.1, 60.0), (100.0, 400.0)):
-        dog, now = Watchdog(0.0), 0.0
-        while dog.look(now, dispatched=3, may=True, distance=distance) is None:
-            now += 2.0
-            assert now < 1000.0
-        assert now == pytest.approx(expected, abs=2.0)
-
-
-@pytest.mark.parametrize("quiet", ["pause", "requests"])
-def test_the_watchdog_rests(quiet: str) -> None:
-    """In a pause, or with nothing to do, or while requests go out."""
-    dog = Watchdog(0.0)
-    for second in range(0, 1000, 2):
-        sent = second if quiet == "requests" else 0
-        assert dog.look(float(second), dispatched=sent, may=quiet == "requests", distance=1.0) is None
 
 
 def simulated(rate: float, arrivals: list[tuple[float, str, float]]) -> list[tuple[float, str]]:
