@@ -227,7 +227,8 @@ class Scheduler(BaseScheduler):
         It returns how many announcements of pages of the collection count; other URLs are ignored. The quality of the
         announcements is learned for each `source`.
         """
-        return self._refresher.polls.signal(urls, source, self._refresher.clock())
+        announcing = self._refresher.sharing or self._refresher.polls
+        return announcing.signal(urls, source, self._refresher.clock())
 
     # -- pages from requests
 

@@ -6,6 +6,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf, nan
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ from crawlsched.pages.marks import AWAITED, BY_START, NEWS, RECRAWL, START, STAT
 from crawlsched.store import host_of
 from crawlsched.store.rows import ROWS_AT_ONCE
 
-__all__ = ["Admission", "checked"]
+__all__ = ["Admission"]
 
 logger = logging.getLogger(__name__)
 
@@ -186,13 +187,20 @@ class Admission:
     # -- what pages are worth
 
     def importance(self, url: str, meta: Mapping[str, Any], importance: float | None) -> float:
-        """Return what a fresh copy of a page is worth."""
+        """Return what a fresh copy of a page is worth; for an importance that is not valid, log that and return 1."""
         if importance is None:
             rule = self.collection.rules.of(url)
             if rule is not None and rule.importance is not None:
                 return rule.importance
             importance = self._settings.importance(url, meta) if self._settings.importance else 1.0
-        return checked(importance, url)
+        try:
+            number = float(importance)
+        except (TypeError, ValueError):
+            number = nan
+        if not 0.0 <= number < inf:
+            logger.error("The importance of %s is %r; it has to be 0 or more, so it is taken as 1.", url, importance)
+            return 1.0
+        return number
 
     def _worth(self, page: FoundPage) -> float:
         return self.importance(page.url, {**meta_of(page.template), "depth": page.depth}, page.importance)
@@ -232,8 +240,7 @@ class Admission:
             pages_of = collection.shards.rows_of(shard, [number for number, *_ in found]).tolist()
             rows = [(page, *rest) for page, (_, *rest) in zip(pages_of, found, strict=True) if page >= 0]
             for start in range(0, len(rows), STEP):
-                some = rows[start : start + STEP]
-                known = [row for row in some if collection.knows(row[0])]
+                known = [row for row in rows[start : start + STEP] if collection.knows(row[0])]
                 if (numbers := rules.numbers([row[1] for row in known])) is not None and numbers.any():
                     pages = np.array([row[0] for row in known])[numbers > 0]
                     collection.planner.set_intervals(pages, numbers[numbers > 0], clock())
@@ -318,15 +325,3 @@ class Admission:
         if known is None:
             self._count(f"crawlsched/sources/{kind}")
         return changed.source
-
-
-def checked(importance: float, url: str) -> float:
-    """Return an importance as a number; if it is not valid, log that and return 1."""
-    try:
-        number = float(importance)
-    except (TypeError, ValueError):
-        number = float("nan")
-    if not 0.0 <= number < float("inf"):
-        logger.error("The importance of %s is %r; it has to be 0 or more, so it is taken as 1.", url, importance)
-        return 1.0
-    return number

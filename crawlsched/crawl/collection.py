@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from random import Random
 from typing import Any, NamedTuple
@@ -16,10 +15,9 @@ from crawlsched.change_signals import part_number
 from crawlsched.crawl.guard import Guard
 from crawlsched.crawl.hosts import Hosts
 from crawlsched.crawl.learned import Learned
-from crawlsched.crawl.page_numbers import PageNumbers
 from crawlsched.crawl.page_rules import PageRules
 from crawlsched.crawl.request_templates import RequestTemplate, request_digest
-from crawlsched.crawl.shard import Shards
+from crawlsched.crawl.shard import PageNumbers, Shards
 from crawlsched.crawl.side_thread import Aside
 from crawlsched.crawl.sources import Sources
 from crawlsched.crawl.unsaved import Unsaved
@@ -32,7 +30,7 @@ from crawlsched.pages.marks import AWAITED, RUN_ONLY
 from crawlsched.pages.page_index import PageIndex
 from crawlsched.planner.from_settings import planner_for
 from crawlsched.settings import Settings
-from crawlsched.store import Batch, Host, KeptText, Lease, NewPage, PageFacts, Store, WriteBehind
+from crawlsched.store import Host, KeptText, Lease, NewPage, PageFacts, Store, WriteBehind
 from crawlsched.store.models import TRACE_COLUMNS
 from crawlsched.store.rows import url_digest
 
@@ -101,6 +99,7 @@ class Collection:
         self.index = PageIndex()
         self.facts = FactsCache()
         self.aside = Aside(guard)
+        self.write_behind = WriteBehind()
         self.planner = planner_for(settings)
         self.numbers = PageNumbers()
         self.shards = Shards(n_shards, self.planner.pages, self.hosts, self.numbers)
@@ -124,15 +123,8 @@ class Collection:
         self._read_ahead_at = -np.inf
         #: A page whose turn has come, but whose facts could not be read from the store yet; it holds up all requests.
         self.unread: int | None = None
-        self._n_written = 0
-        #: Batches of shards that another process has now; they were never written.
-        self.left_out: deque[Batch] = deque()
 
     # -- opening and closing
-
-    def begin_writing(self) -> None:
-        """Begin the thread that writes."""
-        self.write_behind = WriteBehind(on_left_out=self.left_out.append)
 
     @property
     def store(self) -> Store:
@@ -179,8 +171,7 @@ class Collection:
         for row, number, page in zip(rows, self.numbers.of(added).tolist(), found, strict=True):
             name = page.request_fingerprint
             self.index.add(name, row)
-            digest = page.template.digest if page.template else None
-            data = page.template.data if page.template else None
+            digest, data = (page.template.digest, page.template.data) if page.template else (None, None)
             self.planner.pages.request_digest[row] = request_digest(data)
             batch, _ = self.unsaved.of_page(row, now)
             batch.new_pages[number] = NewPage(
@@ -336,15 +327,8 @@ class Collection:
         """Hand all unwritten changes to the writing thread."""
         for host in self.withheld.take_unwritten():
             self.save_host(self.hosts.number(host), now)
-        self.facts.written(self.n_written)
+        self.facts.written(self.write_behind.n_written)
         self.unsaved.hand_over(self.write_behind.submit, now)
-
-    @property
-    def n_written(self) -> int:
-        """The number of batches that are known to be written; the batch being collected (`unsaved`) does not count."""
-        if not self.write_behind.in_flight:
-            self._n_written = self.unsaved.number - 1
-        return self._n_written
 
     def must_wait(self, now: float) -> bool:
         """Whether the store is so far behind that no more may be crawled until it has caught up."""

@@ -177,11 +177,11 @@ class Polls:
             return
         self._planner.covered(pages, number, now)
         if announced.any():
-            some = pages[announced]
-            was_due = self._is_due(some, now)
+            some, value_at = pages[announced], self._planner.crawl_values.value_at
+            was_due = value_at(some, now) >= self._planner.threshold
             # The poll under way is noted at its end, so `polled_at` is still the time of the previous poll.
             self._announced(some, number, now, self._sources[number].polled_at)
-            if (self._is_due(some, now) & ~was_due).any():
+            if (~was_due & (value_at(some, now) >= self._planner.threshold)).any():  # a page is worth a slot now
                 self._has_news(number)
         for page, lastmod, n in zip(pages.tolist(), read.lastmod[part], read.n_announced[part], strict=True):
             self.collection.unsaved.announcement(page, number, lastmod, n, now)
@@ -193,11 +193,6 @@ class Polls:
         self._count("crawlsched/change_signals/received", int(pages.size))
         self._count("crawlsched/change_signals/taken", taken)
         return taken
-
-    def _is_due(self, pages: NDArray[np.intp], now: float) -> NDArray[np.bool_]:
-        """Whether each page is worth a slot."""
-        is_due: NDArray[np.bool_] = self._planner.crawl_values.value_at(pages, now) >= self._planner.threshold
-        return is_due
 
     def _discovered(self, number: int, read: SourceRead, part: slice) -> None:
         """Turn entries of unknown URLs into pages, unless they were forgotten on purpose."""
@@ -254,9 +249,7 @@ class Polls:
         return self._announced(pages[is_new], source, now)
 
     def signal(self, urls: Sequence[str], sender: str, now: float) -> int:
-        """Announce that pages of any process may have changed; return how many announcements count in this process."""
-        if self.admission.sharing is not None:
-            return self.admission.sharing.signal(urls, sender, now)
+        """Announce that pages of this process may have changed; return how many announcements count."""
         return self.announce(self.known_pages(urls)[0], sender, now)
 
     def pinged(self, urls: tuple[str, ...], sender: str) -> Iterator[None]:

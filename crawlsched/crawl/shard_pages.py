@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crawlsched.change_signals import FurtherRow
 from crawlsched.crawl.collection import Collection
 from crawlsched.crawl.request_templates import without_credentials
 from crawlsched.crawl.shard import Shard
@@ -17,7 +16,7 @@ from crawlsched.crawl.side_thread import give_memory_back
 from crawlsched.pages.marks import RECRAWL, RUN_ONLY
 from crawlsched.pages.page_index import PageIndex
 from crawlsched.planner import Plan
-from crawlsched.store import Host, Source, Store
+from crawlsched.store import Host, Store
 from crawlsched.store.loading import sound_pages
 from crawlsched.store.records import last_plan
 from crawlsched.store.rows import ROWS_AT_ONCE
@@ -35,18 +34,16 @@ MOVED_AT_ONCE = 500
 _BLOCKS_TOGETHER = 100
 
 
-class StoredShard(NamedTuple):
+class StoredShard:
     """What a store contains of a shard, or of a collection without shards."""
 
-    shard: Shard
-    n_pages: int
-    blocks: Iterable[Block]  # as `Store.load` gives them
-    further: list[tuple[int, int, *FurtherRow]]  # announcements of one page by several sources: page, source, and more
-    sources: list[Source]
-    hosts: list[Host]
-    undelivered: list[int]
-    learned: list[str]
-    plan: dict[str, Any] | None
+    def __init__(self, shard: Shard, blocks: Iterable[Block]) -> None:
+        reader = shard.store.reader
+        self.shard, self.n_pages = shard, reader.count_pages()
+        self.blocks = blocks  # as `Store.load` gives them
+        self.sources, self.further = reader.sources(), reader.further_sources()
+        self.hosts, self.undelivered = reader.hosts(), reader.undelivered()
+        self.learned, self.plan = reader.learned(), last_plan(shard.store)
 
 
 class ShardPages:
@@ -72,7 +69,6 @@ class ShardPages:
         except BaseException:
             store.close()
             raise
-        collection.begin_writing()
         give_memory_back()
 
     def read(self, shard: Shard, *, at_once: int | None = None) -> StoredShard:
@@ -80,7 +76,7 @@ class ShardPages:
 
         If `at_once` is given, the whole shard is read now, in blocks of that number of rows.
         """
-        store, reader = shard.store, shard.store.reader
+        store = shard.store
         if not self._collection.settings.keep_credentials:
             store.forgetting.rewrite_templates(without_credentials)
         found = store.load(
@@ -92,17 +88,7 @@ class ShardPages:
             estimator=self._planner.estimator,
         )
         blocks = (sound_pages(block) for block in found if block["page"].size)
-        return StoredShard(
-            shard,
-            reader.count_pages(),
-            blocks if at_once is None else list(blocks),
-            reader.further_sources(),
-            reader.sources(),
-            reader.hosts(),
-            reader.undelivered(),
-            reader.learned(),
-            last_plan(store),
-        )
+        return StoredShard(shard, blocks if at_once is None else list(blocks))
 
     def take_in(self, stored: StoredShard, now: float) -> Iterator[None]:
         """Take a shard in, step by step; it is in memory after the last step."""
@@ -119,7 +105,9 @@ class ShardPages:
             self._take_host_in(host)
         shard.learned = set(stored.learned)
         self._shards.here[shard.number] = shard
-        shard.n_pages = self._shards.pages_of(shard.number).size
+        pages = self._shards.pages_of(shard.number)
+        shard.n_pages = pages.size
+        planner.force(pages[planner.pages.marks[pages] & RECRAWL != 0], now)
         for number in self._shards.hosts_of(shard.number) if self._shards.n is not None else ():
             planner.frontier.release_host(number)
         undelivered = self._shards.rows_of(shard, stored.undelivered)
@@ -134,7 +122,7 @@ class ShardPages:
         n_pages = planner.pages.n + stored.n_pages
         planner.reserve(n_pages)
         numbers.reserve(n_pages)
-        n_before, n_unlearned, asked = planner.clipped, 0, [np.empty(0, np.intp)]
+        n_before, n_unlearned = planner.clipped, 0
         waiting: list[tuple[NDArray[np.uint64], NDArray[np.intp]]] = []
         for number, block in enumerate(stored.blocks, 1):
             rows = self._rows_for(block["page"].size, now)
@@ -143,8 +131,7 @@ class ShardPages:
             numbers.put(rows, block["page"])
             if planner.learned is not None:
                 n_unlearned += int(np.count_nonzero((block["n_crawls"] > 0) & ~block["has_estimator_state"]))
-            planner.pages.marks[rows] = marks = planner.pages.marks[rows] & ~np.uint16(RUN_ONLY)
-            asked.append(rows[marks & RECRAWL != 0])
+            planner.pages.marks[rows] &= ~np.uint16(RUN_ONLY)
             waiting.append((PageIndex.keys(self._request_fingerprints(shard, block)), rows))
             if self._shards.n is not None:  # nothing is sent before the shard is here
                 for host in np.unique(planner.pages.host[rows]).tolist():
@@ -157,7 +144,6 @@ class ShardPages:
         known = zip(pages.tolist(), stored.further, strict=True)
         planner.load_further([(row, here[of], *rest) for row, (_, of, *rest) in known if row >= 0 and of in here], now)
         yield from self._collection.rules.count_known(shard.store)
-        planner.force(np.concatenate(asked), now)
         if n_unlearned:
             logger.warning(
                 "%d pages are new to this CRAWLSCHED_ESTIMATOR; `crawlsched db refit` teaches it their stored visits.",
@@ -187,7 +173,7 @@ class ShardPages:
     def leave(self, number: int) -> Iterator[None]:
         """Give up a shard, and drop rows that are not handed over; its pages are taken out of memory step by step."""
         shard = self._shards.here.pop(number)
-        self._collection.left_out.append(self._collection.unsaved.leave(number))
+        self._collection.write_behind.left_out.append(self._collection.unsaved.leave(number))
         hosts, now = self._shards.hosts_of(number), self._planner.now
         for host in hosts:
             self._planner.frontier.rest_host(host, np.inf)

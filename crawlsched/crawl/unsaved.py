@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crawlsched.crawl.page_numbers import PageNumbers
-from crawlsched.crawl.shard import Shard, Shards
+from crawlsched.crawl.shard import PageNumbers, Shard, Shards
 from crawlsched.crawl.sources import POLLED_KINDS, Sources
 from crawlsched.planner import Planner, readable
 from crawlsched.store import Batch, ChangeRow, ObservationRow, Source
@@ -80,8 +79,7 @@ class Unsaved:
         shard = self._shards.of_page(page)
         if shard is None:
             return -1
-        number = shard.next_observation
-        shard.next_observation += 1
+        number = next(shard.observations)
         row = ObservationRow(
             id=number,
             page=self._numbers.item(page),
@@ -97,9 +95,8 @@ class Unsaved:
         """A change enters the feed; its fingerprint or state is in the same batch."""
         shard = self._shards.of_page(page)
         if shard is not None:
-            row = ChangeRow(shard.next_change, self._numbers.item(page), now, kind, observation)
+            row = ChangeRow(next(shard.changes), self._numbers.item(page), now, kind, observation)
             self._of(shard, now).changes.append(row)
-            shard.next_change += 1
 
     def announcement(self, page: int, source: int, lastmod: float | None, n: int, now: float) -> None:
         """A source announced this lastmod for the page."""
@@ -126,8 +123,7 @@ class Unsaved:
     def _put_source(self, shard: Shard, source: Source, now: float) -> None:
         numbers = shard.source_numbers
         if source.source not in numbers:
-            numbers[source.source] = shard.next_source
-            shard.next_source += 1
+            numbers[source.source] = next(shard.sources)
         parent = None if source.parent is None else self._source_in(shard, source.parent, now)
         row = replace(source, source=numbers[source.source], parent=parent)
         self._of(shard, now).sources[row.source] = row

@@ -73,7 +73,7 @@ def _make_plan(
     made = plan(snapshot, bandwidth, visits, previous)
     for shard in shards:
         there = {number: here for here, number in shard.source_numbers.items()}
-        kept = made.for_sources([there.get(number, -1) for number in range(shard.next_source)])
+        kept = made.for_sources([there.get(number, -1) for number in range(max(there, default=-1) + 1)])
         if shards.n is not None:
             kept = kept.of_hosts(lambda host, shard=shard: shards.of_host(host) is shard)  # type: ignore[misc]
         data = kept.to_dict(hosts)

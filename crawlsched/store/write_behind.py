@@ -3,7 +3,8 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Sequence
 
 from crawlsched.exceptions import CollectionInUse, DatabaseReplaced, StoreError
 from crawlsched.store.batch import Batch
@@ -30,10 +31,13 @@ class WriteBehind:
     another process has claimed are left out.
     """
 
-    def __init__(self, on_left_out: Callable[[Batch], None] = lambda batch: None) -> None:
+    def __init__(self) -> None:
         self.failure: str | None = None
         self.lost: str | None = None
-        self._on_left_out = on_left_out
+        #: How many calls of `submit` are written.
+        self.n_written = 0
+        #: The batches whose rows were left out.
+        self.left_out = deque[Batch]()
         self._changed = threading.Condition()
         self._waiting: list[Parts] = []
         self._closing = False
@@ -48,11 +52,6 @@ class WriteBehind:
                 raise StoreError("The write-behind is closed; nothing can be written any more.")
             self._waiting.append(parts)
             self._changed.notify_all()
-
-    @property
-    def in_flight(self) -> bool:
-        """Whether a batch is being written or waits; the crawling thread should then hand over no further batch."""
-        return bool(self._waiting)
 
     @property
     def oldest_unsaved_at(self) -> float | None:
@@ -109,13 +108,13 @@ class WriteBehind:
                 pause = min(2 * pause, _LONGEST_PAUSE)
             else:
                 pause = _FIRST_PAUSE
-                for batch in left_out:
-                    self._on_left_out(batch)
+                self.left_out.extend(left_out)
                 if self._failed_at is not None:
                     seconds, self.failure, self._failed_at = time.monotonic() - self._failed_at, None, None
                     logger.warning("The database can be written again after %.1f s; nothing is lost.", seconds)
                 with self._changed:
                     del self._waiting[: len(waiting)]
+                    self.n_written += len(waiting)
                     self._changed.notify_all()
 
     def _failed(self, error: Exception) -> None:

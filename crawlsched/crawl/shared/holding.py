@@ -87,7 +87,9 @@ class Holding:
                 del self._draining[shard]
             elif now >= until or not (self._refresher.is_busy_with(shard) or self._inbox.is_taking_in(shard)):
                 self._give_back(shard, now)
-        for shard in [shard for shard, batch in self._leaving.items() if batch <= self._collection.n_written]:
+        for shard in [
+            shard for shard, batch in self._leaving.items() if batch <= self._collection.write_behind.n_written
+        ]:
             del self._leaving[shard]
             self._membership.is_done_with(shard)
 

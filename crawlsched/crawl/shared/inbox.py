@@ -94,7 +94,7 @@ class Inbox:
         self._aside.close(timeout)
 
     def _written(self, shard: int) -> list[Name]:
-        n_written = self._refresher.collection.n_written
+        n_written = self._refresher.collection.write_behind.n_written
         return [name for name, batch in self._under_way[shard].items() if 0 < batch <= n_written]
 
     def _read(self, wanted: list[int], here: list[int]) -> tuple[list[Outgoing], list[int], bool]:

@@ -100,7 +100,6 @@ class SharedCrawl:
         )
         self._holding = Holding(self._refresher, self.shared, self._membership, self._inbox, self._aside)
         self._membership.status = self._aims
-        collection.begin_writing()
         self._membership.start()
         try:
             self._holding.begin()
@@ -181,8 +180,8 @@ class SharedCrawl:
         share = membership.targets.get(self._token, 0.0)
         if share > _LEAST_RATE and abs(share - refresher.planner.bandwidth) > 0.01 * share:
             refresher.planner.set_bandwidth(share, now)
-        while refresher.collection.left_out:
-            self._hand_on(refresher.collection.left_out.popleft(), now)
+        while left_out := refresher.collection.write_behind.left_out:
+            self._hand_on(left_out.popleft(), now)
         is_done = refresher.one_pass is not None and self._is_done(now)
         membership.fares({"is_done": is_done, "dispatched": refresher.visits.dispatched}, lambda: self._status(now))
         self._inbox.look(now)
@@ -292,8 +291,7 @@ class SharedCrawl:
             row = self.handing_over.row(host, SIGNAL, {"urls": some, "source": source, "again": True}, now, of=None)
             assert row is not None
             self._membership.hand_over(row)
-        polls = self._refresher.polls
-        return polls.announce(polls.known_pages(here)[0], source, now)
+        return self._refresher.polls.signal(here, source, now)
 
 
 def refresher_of(crawler: Crawler) -> Refresher:

@@ -33,7 +33,6 @@ class Process:
         self.shared = shared
         self.collection = Collection(given, "test", name_of, "none", Random(1), parts.guard(), N_SHARDS)
         self.shard_pages = ShardPages(self.collection)
-        self.collection.begin_writing()
 
     def store(self, shard: int) -> Store:
         return self.shared.store(shard)

@@ -93,7 +93,7 @@ class World:
         collection = self.refresher.collection
         self.refresher.flush(self.now)
         self.refresher.sweep(self.now)
-        wait_until(lambda: collection.n_written >= collection.unsaved.number - 1)
+        wait_until(lambda: collection.write_behind.n_written >= collection.unsaved.number - 1)
         return {check.name: check.is_well for check in checks(vitals(collection.store))}["answering"]
 
     def told(self) -> Counter[tuple[str, str]]:
