@@ -48,7 +48,6 @@ class RefreshMiddleware:
         self._crawler = crawler
         self._refresher = refresher
         self._visits = refresher.visits
-        self._conditional = refresher.settings.conditional_requests
         # Large bodies are read one at a time, since reading a body takes about fifteen times its size in memory.
         self._reading = DeferredLock()
         # A cached response says nothing about the page as it is now.
@@ -98,7 +97,7 @@ class RefreshMiddleware:
             return
         if self._bypass_cache:
             request.meta["dont_cache"] = True
-        if self._conditional and not visit.validated:
+        if self._refresher.settings.conditional_requests and not visit.validated:
             etag, last_modified = self._refresher.dispatcher.validators(visit)
             for name, value in zip(_VALIDATORS, (etag, last_modified), strict=True):
                 if value and name not in request.headers:
@@ -192,9 +191,8 @@ class RefreshMiddleware:
         if response.status != 200 or "cached" in response.flags:
             self._refresher.polls.source_fetched(visit, response.status, self._refresher.clock())
         else:
-            collection = self._refresher.collection
             read = await scrapy_versions.run_in_thread(
-                read_source, collection, visit.source, response.url, response.body
+                read_source, self._refresher.collection, visit.source, response.url, response.body
             )
             headers = [value.decode("latin-1") for value in response.headers.getlist("Link")]
             if (linked := linked_hubs(headers, response.url)).url:
@@ -274,8 +272,7 @@ class VisitErrback:
             clear_frames(failure.tb)
             failure.tb = failure.value.__traceback__ = None
             return None
-        visit = self.refresher.visits.get(self.token)
-        if visit is not None:
+        if (visit := self.refresher.visits.get(self.token)) is not None:
             # The middleware has seen requests that were refused before they went out. Failures of a response (endless
             # redirects, a decompression bomb, another middleware's exception) are first seen here.
             self.refresher.visit_ends.resolve(visit, Outcome.ERROR, self.refresher.clock())

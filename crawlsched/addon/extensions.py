@@ -11,11 +11,9 @@ from functools import partial
 from importlib import import_module
 from typing import Any, Self
 
-from scrapy import Request, Spider, signals
+from scrapy import Spider, signals
 from scrapy.crawler import Crawler
-from scrapy.http import Response
 from scrapy.utils.defer import deferred_from_coro
-from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.reactor import is_reactor_installed
 
 from crawlsched.addon.downloadermiddlewares import RefreshMiddleware
@@ -111,8 +109,6 @@ class Refresh:
         for handler, signal in (
             (extension.spider_opened, signals.spider_opened),
             (extension.spider_closed, signals.spider_closed),
-            (extension.request_reached_downloader, signals.request_reached_downloader),
-            (extension.response_downloaded, signals.response_downloaded),
             (extension.item_finished, signals.item_scraped),
             (extension.item_finished, signals.item_dropped),
             (extension.delivery_failed, signals.item_error),
@@ -203,17 +199,6 @@ class Refresh:
         await self._started.aclose()
 
     # -- Scrapy's signals
-
-    def request_reached_downloader(self, request: Request) -> None:
-        """Give up a slot for a request that was sent without one: robots.txt, media, inline requests."""
-        if self._refresher.visits.get(request.meta.get("crawlsched_visit")) is None:
-            self._refresher.rate.pay(self._refresher.clock())
-
-    def response_downloaded(self, request: Request, response: Response) -> None:
-        """Note a host that asks for rest, even where a retry hides the response from the middleware."""
-        if response.status in (429, 503) and (value := response.headers.get("Retry-After")):
-            host = request.meta.get("download_slot") or urlparse_cached(request).hostname or ""
-            self._refresher.host_rests(host, value.decode("latin-1"), self._refresher.clock())
 
     def item_finished(self, response: Any) -> None:
         """An item has gone through the pipelines."""

@@ -380,8 +380,7 @@ class Scheduler(BaseScheduler):
         return None
 
     def _give_source(self, now: float) -> bool:
-        due = self._refresher.dispatcher.next_source(now, self._hosts.free_at)
-        if due is None:
+        if (due := self._refresher.dispatcher.next_source(now, self._hosts.free_at)) is None:
             return False
         visit, source = due
         is_own = source.url in self._refresher.settings.source_urls
@@ -394,8 +393,7 @@ class Scheduler(BaseScheduler):
         return self._send(visit, lambda: Request(source.url, NO_CALLBACK, dont_filter=is_own, meta=meta))
 
     def _give_fallback(self, now: float) -> bool:
-        request = self._fallback.next_request()
-        if request is None:
+        if (request := self._fallback.next_request()) is None:
             return False
         if request.meta.pop(_FILTERED_META, False):
             request.dont_filter = False  # other components check where the request leads

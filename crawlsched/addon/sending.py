@@ -126,7 +126,6 @@ class PacedHandlers:
         self._crawler = crawler
         self._handlers = handlers
         self._refresher = refresher
-        self._allowed = refresher.settings.private_addresses
         # Only Scrapy's own handlers connect to the URL's host; in an s3 URL the host is a bucket.
         configured = crawler.settings.getwithbase("DOWNLOAD_HANDLERS")
         paths = {scheme: path for scheme in PORTS if scheme != "s3" and (path := configured.get(scheme))}
@@ -158,10 +157,17 @@ class PacedHandlers:
 
     async def _download(self, request: Request) -> Response:
         await self._turn(request, await self.judged_host(request))
-        self._refresher.rate.sent(self._refresher.clock())
+        now = self._refresher.clock()
+        self._refresher.rate.sent(now)
+        if self._refresher.visits.get(request.meta.get("crawlsched_visit")) is None:
+            self._refresher.rate.pay(now)  # robots.txt, media and inline requests go out without a slot
         # Twisted's own retries would be sent without waiting for a turn. Scrapy's retries wait for their turn.
         scrapy_versions.switch_off_retries(self._handlers, urlparse_cached(request).scheme)
-        return await scrapy_versions.download_by(self._handlers, request, self._crawler)
+        response = await scrapy_versions.download_by(self._handlers, request, self._crawler)
+        if response.status in (429, 503) and (value := response.headers.get("Retry-After")):
+            host = str(request.meta.get("download_slot"))
+            self._refresher.host_rests(host, value.decode("latin-1"), self._refresher.clock())
+        return response
 
     async def judged_host(self, request: Request) -> str:
         """Wait for the address to which the request connects, and refuse a private address that a site has named.
@@ -186,7 +192,7 @@ class PacedHandlers:
             said = f"Couldn't find the hostname of {request.url}, which a site has named."
             raise scrapy_versions.CannotResolveHostError(said)
         for address in addresses:
-            if is_private(address, self._allowed):
+            if is_private(address, self._refresher.settings.private_addresses):
                 raise PrivateAddress(
                     f"{request.url} was named by a site and leads to the private address {address}; "
                     "allow its range with CRAWLSCHED_PRIVATE_ADDRESSES if it is meant."
@@ -244,7 +250,6 @@ class DownloaderSlots:
         self._crawler = crawler
         self._refresher = refresher
         self._hosts = refresher.hosts
-        self._visits = refresher.visits
         self._concurrency = crawler.settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
         self.turned_away = False
 
@@ -255,7 +260,7 @@ class DownloaderSlots:
         """
         free = self._hosts.free_at(host, now, has_begun=own)
         if free <= now:
-            free = self._downloader_free_at(self._hosts.names[host], self._visits.open_on(host) - own, now)
+            free = self._downloader_free_at(self._hosts.names[host], self._refresher.visits.open_on(host) - own, now)
         if free > now:
             self.turned_away = True
         return free

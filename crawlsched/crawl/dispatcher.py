@@ -68,8 +68,7 @@ class Dispatcher:
 
     def _begin(self, page: int, reason: str, now: float, probe: Probe | None = None) -> tuple[Visit, PageFacts] | None:
         try:
-            facts = self._facts_to_send(page, now, reason)
-            if facts is None:
+            if (facts := self._facts_to_send(page, now, reason)) is None:
                 return None
             if probe is not None and probe.impossible_url is not None:
                 facts = facts._replace(url=probe.impossible_url)

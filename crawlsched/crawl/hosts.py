@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from email.utils import parsedate_to_datetime
 from typing import NamedTuple
 
@@ -59,7 +59,7 @@ class Hosts:
     237.5
     """
 
-    def __init__(self, names: Iterable[str] = (), shares: Mapping[str, float] | None = None) -> None:
+    def __init__(self, shares: Mapping[str, float] | None = None) -> None:
         self.names: list[str] = []
         self.crawl_delay: dict[int, float] = {}
         self._numbers: dict[str, int] = {}
@@ -80,8 +80,6 @@ class Hosts:
         self.least_delay = 0.0
         #: Crawls per second; `shares` are shares of this rate.
         self.bandwidth = 0.0
-        for name in names:
-            self.number(name)
 
     def __len__(self) -> int:
         return len(self.names)

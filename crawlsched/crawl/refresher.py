@@ -339,8 +339,7 @@ class Refresher:
 
     def host_rests(self, host: str, value: str, now: float) -> None:
         """A host sent Retry-After."""
-        until = retry_after(value, now)
-        if until is not None and self.hosts.rest(self.hosts.number(host), until):
+        if (until := retry_after(value, now)) is not None and self.hosts.rest(self.hosts.number(host), until):
             self.count("crawlsched/hosts/rested")
             self.collection.save_host(self.hosts.number(host), now)
 

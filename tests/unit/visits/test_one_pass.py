@@ -28,7 +28,7 @@ def _go(planner: Planner, one_pass: OnePass, now: float) -> int | None:
 
 def test_the_pages_of_a_host_that_fails_are_left_to_the_next_pass() -> None:
     """A pass waits five minutes for a host, and then it is over; else it would last as long as the outage."""
-    planner, hosts = Planner(bandwidth=1.0), Hosts(["a.example"])
+    planner, hosts = Planner(bandwidth=1.0), Hosts()
     planner.add(np.zeros(20, int), 0.0)
     one_pass = OnePass(planner, True, hosts.failing_since)
     for now in range(1, 9):
