@@ -123,7 +123,6 @@ def is_forbidden_by_robots(error: Exception) -> bool:
 
 def take_exception_back(crawler: Crawler, error: Exception) -> None:
     """Undo Scrapy's count of an exception that did not come from a request of the spider."""
-    assert crawler.stats is not None
     for name in ("exception_count", f"exception_type_count/{global_object_name(type(error))}"):
         if crawler.stats.get_value(f"downloader/{name}"):
             crawler.stats.inc_value(f"downloader/{name}", -1)

@@ -13,7 +13,6 @@ from typing import Self
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
-from scrapy.utils.python import global_object_name
 from scrapy.utils.spider import DefaultSpider
 
 from crawlsched.addon.downloadermiddlewares import RefreshMiddleware
@@ -39,8 +38,9 @@ _SCRAPYS_OWN = (
     # Scrapy's default starts 100 tasks for every response. They cost more than all other work on the response.
     ("CONCURRENT_ITEMS", 4, "fewer tasks for each response"),
 )
-# Only these commands run a spider. Other commands, of Scrapy or of other packages, fetch one URL at most.
-_CRAWLING_COMMANDS = frozenset({"scrapy.commands.crawl", "scrapy.commands.runspider"})
+# Only these commands run a spider (None: a script). Other commands, of Scrapy or of other packages, fetch one URL at
+# most.
+_CRAWLING_COMMANDS = frozenset({"scrapy.commands.crawl", "scrapy.commands.runspider", None})
 
 
 class Addon:
@@ -77,7 +77,8 @@ class Addon:
         if not settings.getbool("CRAWLSCHED_ENABLED", True):
             raise NotConfigured("CRAWLSCHED_ENABLED is False, so this crawl goes on without crawlsched.")
         require_posix()
-        if (command := _other_command()) is not None:
+        if running_command() not in _CRAWLING_COMMANDS:
+            command = str(running_command()).rpartition(".")[2]
             raise NotConfigured(f"scrapy {command} is no crawl, so the spider's pages are left alone.")
         if issubclass(self._crawler.spidercls, DefaultSpider):
             raise NotConfigured("there is no spider, so no pages are kept.")
@@ -95,19 +96,12 @@ class Addon:
         priority = settings.getpriority("SCHEDULER") or 0
         configured = settings["SCHEDULER"]
         if priority > SETTINGS_PRIORITIES["addon"]:
-            path = configured if isinstance(configured, str) else global_object_name(configured)
             raise NotConfigured(
-                f"SCHEDULER is set to {path!r} by the project or the command line, and crawlsched is a "
+                f"SCHEDULER is set to {configured!r} by the project or the command line, and crawlsched is a "
                 "scheduler itself, so this crawl goes on without it. To have it, remove SCHEDULER."
             )
         settings.set(FALLBACK_SCHEDULER, configured, "addon")
         settings.set("SCHEDULER", Scheduler, "addon")
-
-
-def _other_command() -> str | None:
-    """Return the name of the running Scrapy command; None for a command that crawls, and in scripts."""
-    module = running_command()
-    return None if module is None or module in _CRAWLING_COMMANDS else module.rpartition(".")[2]
 
 
 def _set_unless_the_project_does(settings: BaseSettings) -> None:

@@ -101,7 +101,6 @@ class Refresh:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._started = AsyncExitStack()  # how to stop each part that was started
-        self._webhook: Webhook | None = None
         self._was_stuck = False  # whether the last heartbeat found that no slot was used
 
     @classmethod
@@ -137,7 +136,7 @@ class Refresh:
         refresher.guard.give_up = lambda reason, sentence: end_loudly(self._crawler, reason, sentence)
         work = self._every(_WORK_INTERVAL, "long work", lambda: refresher.long_work.go_on() or work.stop())
         refresher.long_work.begin = lambda: work.running or work.start(_WORK_INTERVAL, now=False)
-        self._every(FLUSH_INTERVAL, "the timer of the flush", self._flush)
+        self._every(FLUSH_INTERVAL, "the timer of the flush", lambda: refresher.flush(refresher.clock()))
         self._every(LOOK_INTERVAL, "ending old visits", lambda: refresher.sweep(refresher.clock()))
         self._every(LOOK_INTERVAL, "the heartbeat", self._heartbeat)
         self._every(LOOK_INTERVAL, "clearing timers", clear_cancelled_timers)
@@ -181,9 +180,10 @@ class Refresh:
             stop = serve_page(refresher.settings, refresher.collection.store.name)
             refresher.collection.before_release.append(stop)
         if refresher.settings.webhook is not None:
-            self._webhook = Webhook(refresher.collection.store, *refresher.settings.webhook, refresher.clock)
-            self._webhook.start()
-            refresher.collection.before_release.append(self._webhook.stop)
+            store, clock, count = refresher.collection.store, refresher.clock, refresher.count
+            webhook = Webhook(store, *refresher.settings.webhook, clock, count)
+            webhook.start()
+            refresher.collection.before_release.append(webhook.stop)
         if refresher.settings.receiver is None:
             return
         if not is_asyncio_available():
@@ -200,7 +200,6 @@ class Refresh:
 
     async def spider_closed(self, spider: Spider, reason: str) -> None:
         """Stop what was started."""
-        self._count_posts()
         await self._started.aclose()
 
     # -- Scrapy's signals
@@ -226,24 +225,13 @@ class Refresh:
 
     # -- timers
 
-    def _flush(self) -> None:
-        self._count_posts()
-        self._refresher.flush(self._refresher.clock())
-
-    def _count_posts(self) -> None:
-        if self._webhook is not None:
-            for name, n in self._webhook.take_counts().items():
-                self._refresher.count(f"crawlsched/webhook/{name}", n)
-
     def _heartbeat(self) -> None:
         refresher, engine = self._refresher, self._crawler.engine
         now = refresher.clock()
-        if not refresher.heartbeat(now):
-            end_loudly(self._crawler, "crawlsched_lease_lost")
-        if refresher.lost_database is not None:
-            end_loudly(self._crawler, "crawlsched_database_replaced", refresher.lost_database)
-        is_busy = engine is None or engine.paused or engine.needs_backout()
-        silence = 0.0 if is_busy else refresher.silence(now)
+        refresher.heartbeat(now)
+        if refresher.lost is not None:
+            end_loudly(self._crawler, *refresher.lost)
+        silence = 0.0 if engine.paused or engine.needs_backout() else refresher.silence(now)
         is_stuck = silence > max(PATIENCE, SLOTS_OF_PATIENCE / refresher.rate.slots.rate)
         if is_stuck and self._was_stuck:  # twice, since the whole machine may have slept
             sentence = f"No slot has been used for {silence:.0f} s, so this crawl ends; start it again."
@@ -259,5 +247,8 @@ class Refresh:
         refresher, stats = self._refresher, self._crawler.stats.get_stats()
         if refresher.is_open:
             n_pages, n_copies = refresher.known_pages()
-            said = minute(stats, n_pages, n_copies, refresher.collection.withheld.n_noted)
-            logger.log(logging.INFO if n_pages else logging.WARNING, "%s", said)
+            # Where processes share a collection, no process knows all pages.
+            planner, is_alone = refresher.planner, refresher.sharing is None
+            n_missing = planner.overdue_demand() - planner.bandwidth if is_alone else 0.0
+            said = minute(stats, n_pages, n_copies, refresher.collection.withheld.n_noted, n_missing)
+            logger.log(logging.WARNING if not n_pages or n_missing > 0.0 else logging.INFO, "%s", said)

@@ -109,12 +109,9 @@ class RobotsFiles:
             return
         url = urlparse_cached(request)
         user_agent = self._crawler.settings["ROBOTSTXT_USER_AGENT"] or self._crawler.settings["USER_AGENT"]
-        self._refresher.polls.robots_seen(
-            f"{url.scheme}://{url.netloc}/robots.txt",
-            url.hostname or "",
-            *robots_facts(robotparser, user_agent),
-            self._refresher.clock(),
-        )
+        address, now = f"{url.scheme}://{url.netloc}/robots.txt", self._refresher.clock()
+        facts = robots_facts(robotparser, user_agent)
+        self._refresher.polls.robots_seen(address, url.hostname or "", *facts, now)
 
 
 def _netloc(request: Request) -> str:

@@ -65,9 +65,7 @@ class Scheduler(BaseScheduler):
     """Give the engine one request at each slot."""
 
     def __init__(self, crawler: Crawler, refresher: Refresher, fallback: BaseScheduler) -> None:
-        assert crawler.stats is not None
         self._crawler = crawler
-        self._stats = crawler.stats
         self._refresher = refresher
         self._visits = refresher.visits
         self._fallback = fallback
@@ -76,7 +74,6 @@ class Scheduler(BaseScheduler):
         self._offered: Request | None = None  # the request that engine.crawl() has now
         self._handed_over: deque[Request] = deque()  # requests for the next calls of next_request()
         self._givers = deque([self._give_source, self._give_fallback, self._give_page])  # the last giver is at the end
-        self._engine_was_busy = False
         self._closed = False
         self._was_stopped = False  # whether this standby was stopped before its crawl began
         self._look_whether_quiet_at = 0.0
@@ -151,8 +148,7 @@ class Scheduler(BaseScheduler):
     def close(self, reason: str) -> Deferred[None] | None:
         """Write everything down; nothing is lost. Meanwhile the event loop goes on."""
         self._closed = True
-        if self._timer is not None:
-            self._timer.cancel()
+        self._arm(0.0)  # ends the timer
         for request in (*self._handed_over, *self._continuations):
             visit = self._visits.get(request.meta.get("crawlsched_visit"))
             if visit is not None and not visit.tracked:
@@ -209,7 +205,7 @@ class Scheduler(BaseScheduler):
     def _add_untracked(self, request: Request, delivery: Delivery | None) -> bool:
         if delivery is not None:
             delivery.has_untracked = True
-        self._stats.inc_value("crawlsched/untracked")
+        self._refresher.count("crawlsched/untracked")
         if request.meta.get("is_start_request"):
             self._refresher.starts.asked()
         self._look_whether_quiet_at = 0.0
@@ -217,12 +213,7 @@ class Scheduler(BaseScheduler):
 
     def next_request(self) -> Request | None:
         """Return a request if a slot has just come, or None."""
-        if self._handed_over:
-            return self._handed_over.popleft()
-        if self._engine_was_busy:
-            self._engine_was_busy = False
-            self._arm(0.0)
-        return None
+        return self._handed_over.popleft() if self._handed_over else None
 
     # -- what programs call
 
@@ -257,14 +248,9 @@ class Scheduler(BaseScheduler):
 
     def _add_page(self, request: Request, delivery: Delivery | None, template: RequestTemplate | None) -> bool:
         meta = request.meta
-        page = FoundPage(
-            request.url,
-            self._fingerprint(request),
-            meta.get("download_slot") or urlparse_cached(request).hostname or "",
-            meta.get("crawlsched_importance"),
-            template,
-            int(meta.get("depth", 0)),
-        )
+        host = meta.get("download_slot") or urlparse_cached(request).hostname or ""
+        importance, depth = meta.get("crawlsched_importance"), int(meta.get("depth", 0))
+        page = FoundPage(request.url, self._fingerprint(request), host, importance, template, depth)
         again, is_start = request.dont_filter or not self._filters, bool(meta.get("is_start_request"))
         asked = PageRequest(page, again, is_start, -1 if delivery is None else delivery.page)
         if self._own_filter is not None and not asked.again:
@@ -317,12 +303,10 @@ class Scheduler(BaseScheduler):
             return
         self._look_whether_quiet(now)
         engine = self._crawler.engine
-        assert engine is not None
         is_held_up = self._refresher.rate.is_behind or self._refresher.must_wait(now)
         if self._handed_over or engine.paused or engine.needs_backout() or is_held_up:
             # The slot is not lost: the slot clock makes up for it if the engine is free again within the longest debt
             # of the clock.
-            self._engine_was_busy = True
             self._arm(min(1.0 / slots.rate, LOOK_AGAIN))
             return
         # At hundreds of slots a second, several may have come since the last tick. The clock still keeps them apart.
@@ -333,7 +317,7 @@ class Scheduler(BaseScheduler):
             else:
                 waits = self._hosts.turned_away or self._refresher.planner.frontier.waits_for_host()
                 self._refresher.rate.count_slots("no_free_host" if waits else "idle", slots.skip(now))
-        self._stats.set_value("crawlsched/slots/missed", slots.missed)
+        self._crawler.stats.set_value("crawlsched/slots/missed", slots.missed)
         self._arm(slots.next_time(now) - self._refresher.clock())
 
     def _look_whether_quiet(self, now: float) -> None:

@@ -126,7 +126,6 @@ class PacedHandlers:
         self._crawler = crawler
         self._handlers = handlers
         self._refresher = refresher
-        self._clock = refresher.clock
         self._allowed = refresher.settings.private_addresses
         # Only Scrapy's own handlers connect to the URL's host; in an s3 URL the host is a bucket.
         configured = crawler.settings.getwithbase("DOWNLOAD_HANDLERS")
@@ -159,7 +158,7 @@ class PacedHandlers:
 
     async def _download(self, request: Request) -> Response:
         await self._turn(request, await self.judged_host(request))
-        self._refresher.rate.sent(self._clock())
+        self._refresher.rate.sent(self._refresher.clock())
         # Twisted's own retries would be sent without waiting for a turn. Scrapy's retries wait for their turn.
         scrapy_versions.switch_off_retries(self._handlers, urlparse_cached(request).scheme)
         return await scrapy_versions.download_by(self._handlers, request, self._crawler)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from urllib.parse import urlencode
 
-from scrapy import Request
+from scrapy import FormRequest
 from scrapy.utils.defer import deferred_from_coro
 
 from crawlsched.receiver.pings import subscription_form
@@ -51,14 +50,8 @@ class HubSubscriber:
         assert receiver is not None
         assert receiver.url is not None
         form = subscription_form(receiver.url, source.source, topic, receiver.key)
-        request = Request(
-            hub,
-            method="POST",
-            body=urlencode(form),
-            headers={"Content-Type": "application/x-www-form-urlencoded"},
-            meta={"dont_obey_robotstxt": True, "crawlsched_named_by_site": True},
-            dont_filter=True,
-        )
+        meta = {"dont_obey_robotstxt": True, "crawlsched_named_by_site": True}
+        request = FormRequest(hub, formdata=form, meta=meta, dont_filter=True)
         try:
             response = await download(self.crawler.engine, request)
             answer = "" if response.status < 300 else f"it answered {response.status}"

@@ -219,21 +219,14 @@ class Admission:
         self._count("crawlsched/pages/importance_changed", int(differ.size))
         return int(differ.size)
 
-    def weigh_all(
-        self,
-        shard: Shard,
-        clock: Callable[[], float],
-        add_work: Callable[[Iterator[None]], None],
-        then: Callable[[], None],
-    ) -> None:
-        """Ask CRAWLSCHED_IMPORTANCE about all stored pages without a stated importance, apply the rules, call `then`.
+    def weigh_all(self, shard: Shard, clock: Callable[[], float], add_work: Callable[[Iterator[None]], None]) -> None:
+        """Ask CRAWLSCHED_IMPORTANCE about all stored pages without a stated importance, and apply the rules.
 
         It runs at each start, since the function may have changed. Another thread reads the pages. The crawling thread
         weighs them in slices between the slots. Pages whose importance stays the same are not touched.
         """
         collection, rules = self.collection, self.collection.rules
         if self._settings.importance is None and not rules:
-            then()
             return
 
         def read(after: int) -> None:
@@ -260,8 +253,6 @@ class Admission:
                 yield
             if len(found) == ROWS_AT_ONCE:
                 read(found[-1][0])
-            else:
-                then()
 
         read(-1)
 

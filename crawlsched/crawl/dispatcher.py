@@ -166,9 +166,8 @@ class Dispatcher:
     def reading(self, visit: Visit, body: Body, meant: object) -> tuple[Callable[[], Content], bool]:
         """Return a function that reads a response, and whether it is quick enough to be called in this thread."""
         recipe = self._recipes.of(body.url, meant)
-        most = MOST_TEXT_BYTES
-        if body.encoding is not None and len(body.body) > most and recipe.method != "raw_bytes":
-            body = body._replace(body=body.body[:most])
+        if body.encoding is not None and recipe.method != "raw_bytes":
+            body = body._replace(body=body.body[:MOST_TEXT_BYTES])
         facts = self.collection.facts_of(visit.page) if self.collection.knows(visit.page) else None
         before, given = None, b""
         if facts is not None and is_current(facts.recipe, recipe):

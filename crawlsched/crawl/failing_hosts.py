@@ -35,27 +35,20 @@ class FailingHosts:
         self._collection = collection
         self.answers: dict[int, str] = {}  # by host, how one of its pages failed last
         self.states = dict.fromkeys(STATE_NAMES[1:], 0)  # how many pages were in each state at the last look
-        self._returned: Counter[int] = Counter()
-        self._next_look = 0.0
-
-    def returned(self, host: int) -> None:
-        """A page of a host answers again."""
-        self._returned[host] += 1
-
-    def is_due(self, now: float) -> bool:
-        """Whether it is time for a look."""
-        return now >= self._next_look
+        self.returned: Counter[int] = Counter()  # by host, how many pages have answered again since the last look
+        self.next_look = 0.0
 
     def look(self, now: float) -> Iterator[None]:
         """Count the pages that fail by host, in steps of a millisecond."""
-        pages, returned, self._returned = self._collection.planner.pages, self._returned, Counter()
+        pages, returned, self.returned = self._collection.planner.pages, self.returned, Counter()
         states = np.zeros(len(STATE_NAMES), int)
-        self._next_look = now + pages.n / _AT_ONCE
+        self.next_look = now + pages.n / _AT_ONCE
         # The number of pages with a copy, by state (live or failing) and host. `exist` says which hosts have pages.
         n, counts = pages.n, np.zeros((len(STATE_NAMES), len(self._collection.hosts)), np.int32)
         exist = np.zeros(counts.shape[1], np.bool_)
         for start in range(0, n, _AT_ONCE):
             rows = np.arange(start, min(start + _AT_ONCE, n))
+            rows = rows[pages.host[rows] < exist.size]  # a free row may have got a page of a newer host
             state, hosts = pages.state[rows], pages.host[rows]
             exist[hosts[state > 0]] = True
             states += np.bincount(state, minlength=states.size)

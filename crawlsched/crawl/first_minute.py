@@ -39,8 +39,10 @@ def beginning(
     )
 
 
-def minute(stats: Mapping[str, Any], n_pages: int, n_copies: int, n_withheld: int) -> str:
+def minute(stats: Mapping[str, Any], n_pages: int, n_copies: int, n_withheld: int, n_missing: float = 0.0) -> str:
     """Say what the first minute was spent on, and what leaves bandwidth unused.
+
+    `n_missing` says how many crawls a second more than the bandwidth CRAWLSCHED_PAGES asks for.
 
     >>> slots = {"used": 280, "no_free_host": 20}
     >>> print(minute({f"crawlsched/slots/{name}": n for name, n in slots.items()}, 900, 250, 0))
@@ -65,6 +67,11 @@ def minute(stats: Mapping[str, Any], n_pages: int, n_copies: int, n_withheld: in
         words.append(
             f"In {busy:,} slots no host was free: DOWNLOAD_DELAY, CONCURRENT_REQUESTS_PER_DOMAIN, Crawl-delay or "
             "Retry-After limit this crawl."
+        )
+    if n_missing > 0.0:
+        words.append(
+            f"CRAWLSCHED_PAGES asks for {n_missing:.3g} crawls a second more than CRAWLSCHED_BANDWIDTH has: pages will "
+            "be overdue, and the oldest go first."
         )
     failed, visits = sum(count(f"resolved/{outcome}") for outcome in _FAILED), count("resolved")
     if failed > visits / 2:

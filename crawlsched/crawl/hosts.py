@@ -192,7 +192,7 @@ class Hosts:
         return max(free, self._due.get(host, free)) if self._due else free
 
 
-def retry_after(value: str | None, now: float) -> float | None:
+def retry_after(value: str, now: float) -> float | None:
     """Read a Retry-After header into POSIX seconds, at most a day from now; None if there is nothing to read.
 
     >>> retry_after("120", now=1000.0)
@@ -202,16 +202,9 @@ def retry_after(value: str | None, now: float) -> float | None:
     >>> retry_after("soon", now=1000.0) is None
     True
     """
-    if not value:
+    try:
+        until = now + float(value) if value.strip().isdigit() else parsedate_to_datetime(value).timestamp()
+    except (ValueError, OverflowError, TypeError):
         return None
-    text = value.strip()
-    if text.isascii() and text.isdigit():
-        # A number of ten digits or more means more than a day.
-        until = now + (float(text) if len(text) < 10 else DAY)
-    else:
-        try:
-            until = parsedate_to_datetime(text).timestamp()
-        except (ValueError, OverflowError, TypeError):
-            return None
     # A server that says "in a year" has made a mistake.
     return max(now, min(until, now + DAY))

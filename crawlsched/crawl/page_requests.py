@@ -122,9 +122,14 @@ class Handover:
 
 
 class Share(Protocol):
-    """The part of one process in a shared collection: the methods of `SharedCrawl` that `Refresher` calls."""
+    """The part of one process in a shared collection: what `Refresher` uses of `SharedCrawl`."""
 
     handing_over: Handover
+    rate: float  # the granted rate, in requests per second
+    rests: bool  # whether nothing may go out
+    is_full: bool  # whether the receivers of handed-over rows have to catch up first
+    pass_since: float | None  # when the pass of all processes began
+    pass_is_over: bool
 
     def open(self) -> None:
         """Join the processes that share the collection."""
@@ -140,26 +145,6 @@ class Share(Protocol):
 
     def heartbeat(self) -> None:
         """Report the state of the shards."""
-
-    @property
-    def rate(self) -> float:
-        """The granted rate, in requests per second."""
-
-    @property
-    def rests(self) -> bool:
-        """Whether nothing may go out."""
-
-    @property
-    def is_full(self) -> bool:
-        """Whether the receivers of handed-over rows have to catch up first."""
-
-    @property
-    def pass_is_over(self) -> bool:
-        """Whether the pass of all processes is over."""
-
-    @property
-    def pass_since(self) -> float | None:
-        """When the pass of all processes began."""
 
     def may_send(self, shard: int | None) -> bool:
         """Whether a request may be written now."""

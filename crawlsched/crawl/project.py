@@ -11,7 +11,6 @@ from crawlsched.exceptions import SettingError
 __all__ = ["anchored", "is_named_by_arguments", "named_collection"]
 
 _SQLITE = "sqlite:///"
-_CONFIG = "scrapy.cfg"
 
 
 def anchored(database_url: str, here: Path) -> str:
@@ -25,7 +24,7 @@ def anchored(database_url: str, here: Path) -> str:
         return database_url
     here = here.resolve()
     for folder in (here, *here.parents):
-        if (folder / _CONFIG).is_file():
+        if (folder / "scrapy.cfg").is_file():
             return database_url if folder == here else f"{_SQLITE}{folder / path}"
     return database_url
 

@@ -105,7 +105,6 @@ class Refresher:
         self.planner.frontier.new.limit = self.hosts.limit
         self.hosts.least_delay = least_delay
         self.is_open = False
-        self._owned = True
         self.has_read_commands = False
         #: Whether Scrapy has requests in line; the scheduler replaces this function.
         self.has_requests: Callable[[], bool] = lambda: True
@@ -114,8 +113,8 @@ class Refresher:
         #: Called when this process has got a shard, and when the owner of a shard was asked for something.
         self.on_shard: Callable[[], None] | None = None
         self.on_commands: Callable[[Shard], None] = lambda shard: None
-        #: A sentence about the database, if this is no longer the database in which the crawl began.
-        self.lost_database: str | None = None
+        #: The ``finish_reason`` and a sentence for the log, once this crawl has lost its lease or its database.
+        self.lost: tuple[str, str | None] | None = None
         #: This process's part where several processes crawl the collection; None: this is the only process.
         self.sharing: Share | None = None
         if settings.shards is not None:
@@ -125,18 +124,14 @@ class Refresher:
         self.growth = Growth(
             lambda: len(self.collection.index) - len(self.planner.frontier.new), lambda: self.planner.bandwidth, clock()
         )
-        self.long_work = LongWork(
-            clock, lambda: self.is_open, lambda: len(self.collection.unsaved) <= _MOST_ROWS_PER_FLUSH
-        )
+        self.long_work = LongWork(clock, lambda: len(self.collection.unsaved) <= _MOST_ROWS_PER_FLUSH)
         self.visits = Visits()
         self.probes = Probes(
             rng, lambda: bool(self.planner.frontier.new), enabled=settings.probes, has_room=self._has_room_for_probes
         )
         self.starts = Starts(settings.starts_first)
-        self.one_pass = None
-        if settings.one_pass:
-            most = None if settings.one_pass is True else settings.one_pass
-            self.one_pass = OnePass(self.planner, most, self.hosts.failing_since)
+        one_pass = settings.one_pass
+        self.one_pass = OnePass(self.planner, one_pass, self.hosts.failing_since) if one_pass else None
         self.book = DeliveryBook(self.collection, clock(), self.one_pass)
         self.admission = Admission(
             collection=self.collection,
@@ -163,7 +158,6 @@ class Refresher:
         """Return the refresher of a crawler, which is made at the first call."""
         if (known := cls._of.get(crawler)) is not None:
             return known
-        assert crawler.stats is not None
         # The wall clock is read once, then only the monotonic clock, so setting the machine's clock moves no slot.
         offset = time.time() - time.monotonic()
         # Tests of other components make middlewares without a crawl and without a spider.
@@ -193,44 +187,21 @@ class Refresher:
     def open(self) -> None:
         """Open the store and load the collection, or join those who share it."""
         if self.sharing is not None:
+            self.sharing.open()
             self.is_open = True
-            try:
-                self.sharing.open()
-            except BaseException:
-                self.is_open = False
-                raise
             return
         self.shard_pages.open(self.clock())
         self.is_open = True
         now = self.clock()
         self.rate.take_over(self.collection.lease.notes, now)
-        logger.info(
-            "%s",
-            beginning(
-                self.collection.store.name,
-                self.collection.store.database.name,
-                *self.known_pages(),
-                self.planner.bandwidth,
-                self.settings.one_pass,
-            ),
-        )
+        where = self.collection.store.name, self.collection.store.database.name
+        said = beginning(*where, *self.known_pages(), self.planner.bandwidth, self.settings.one_pass)
+        logger.info("%s", said)
         self.came(self.collection.shards.only)
-
-    def _compare_demand(self) -> None:
-        """Warn if the rules ask for more crawls than the bandwidth has, once all pages have their rules."""
-        demand = self.planner.overdue_demand()
-        if demand > self.planner.bandwidth and self.sharing is None:
-            logger.warning(
-                "CRAWLSCHED_PAGES asks for %.3g crawls a second of these %d pages, more than the %.3g of "
-                "CRAWLSCHED_BANDWIDTH: pages will be overdue, and the oldest go first.",
-                demand,
-                len(self.collection.index),
-                self.planner.bandwidth,
-            )
 
     def came(self, shard: Shard) -> None:
         """A shard, or a whole collection without shards, is in memory from now on."""
-        self.admission.weigh_all(shard, self.clock, self.long_work.add, self._compare_demand)
+        self.admission.weigh_all(shard, self.clock, self.long_work.add)
         for url in self.settings.source_urls:
             if self.collection.shards.of_name(host_of(url)) is shard:
                 self.admission.add_source("sitemap", url, self.clock())
@@ -394,7 +365,7 @@ class Refresher:
 
     def sweep(self, now: float) -> None:
         """End the visits and deliveries whose end was not announced, and look which hosts fail."""
-        if self._failing_hosts.is_due(now):
+        if now >= self._failing_hosts.next_look:
             self.long_work.add(self._failing_hosts.look(now))
         self.visit_ends.end_lost(now)
         if self.rate.rests:
@@ -410,13 +381,12 @@ class Refresher:
             if self.collection.knows(probe.page):
                 self.planner.release(probe.page, now)
 
-    def heartbeat(self, now: float) -> bool:
-        """Tell the store that this process lives; return False once another process has taken its place."""
+    def heartbeat(self, now: float) -> None:
+        """Tell the store that this process lives."""
         if self.sharing is not None:
             self.sharing.heartbeat()
         elif not self.collection.aside.is_busy_with(_HEARTBEAT):
             self._note(now)
-        return self._owned
 
     def _note(self, now: float) -> None:
         """Write down the state of the crawl, also between two heartbeats when it pauses."""
@@ -425,9 +395,10 @@ class Refresher:
 
     def _beat(self, status: dict[str, Any]) -> None:
         try:
-            self._owned = self.collection.lease.heartbeat(None, status)
+            if not self.collection.lease.heartbeat(None, status):
+                self.lost = "crawlsched_lease_lost", None
         except DatabaseReplaced as error:
-            self.lost_database = str(error)
+            self.lost = "crawlsched_database_replaced", str(error)
 
     def status(self, now: float) -> dict[str, Any]:
         """The status of a running crawl, for `crawlsched status`."""

@@ -45,13 +45,8 @@ _PASSING_META = frozenset(
     }
 )
 _OWN_META = "crawlsched_"
-# Keys that a page's later visits need, too.
-_KEPT_META = frozenset({"crawlsched_recipe"})
 # Keys whose values describe a link to the page, and not the page itself.
 _PLACE_META = frozenset({"depth", "link_text"})
-_PLACE_HEADER = "referer"
-# The attributes of a request that hand data to its callback.
-_HANDED = ("meta", "cb_kwargs")
 # The number of bits in a digest for the other attributes of a template.
 _OTHERS = 39
 # Headers that Scrapy's middlewares add to a sent request. A request made of a sent request has them, too.
@@ -91,8 +86,9 @@ def request_digest(data: Mapping[str, Any] | None) -> int:
     data = data or {}
     meta = {name: value for name, value in data.get("meta", {}).items() if name not in _PLACE_META}
     with_it = {name: value for name, value in (("meta", meta), ("cb_kwargs", data.get("cb_kwargs"))) if value}
-    others = {name: value for name, value in data.items() if name not in (*_HANDED, "headers", "dont_filter")}
-    if headers := [pair for pair in data.get("headers", []) if pair[0].lower() != _PLACE_HEADER]:
+    apart = "meta", "cb_kwargs", "headers", "dont_filter"
+    others = {name: value for name, value in data.items() if name not in apart}
+    if headers := [pair for pair in data.get("headers", []) if pair[0].lower() != "referer"]:
         others["headers"] = headers
     return _bits(with_it, 24) << _OTHERS | _bits(others, _OTHERS - 1) << 1 | 1
 
@@ -164,7 +160,8 @@ def _plain_request(url: str) -> Request:
 
 
 def _is_passing(key: Any) -> bool:
-    return key in _PASSING_META or (str(key).startswith(_OWN_META) and key not in _KEPT_META)
+    # The page's later visits need its recipe, too.
+    return key in _PASSING_META or (str(key).startswith(_OWN_META) and key != "crawlsched_recipe")
 
 
 def _check_class(path: str) -> None:

@@ -7,6 +7,7 @@ from math import inf
 
 from scrapy import Request
 
+from crawlsched.change_detection.blocks import PageBlocks
 from crawlsched.change_detection.detector import Detector, Finding
 from crawlsched.content.reading import Content
 from crawlsched.content.verdict import (
@@ -40,10 +41,11 @@ AS_SERVED = Verdict(Outcome.DROPPED, deliver=DeliveryKind.AS_SERVED)
 _OTHER_CONTENT = frozenset({"template", "minimum_change", "flapping"})
 
 
-def _is_like(first: Content, second: Content) -> bool:
-    """Whether two contents can be compared block by block."""
-    both = first.seen is not None and second.seen is not None
-    return both and first.fingerprint.recipe == second.fingerprint.recipe
+def _blocks(first: Content, second: Content) -> tuple[PageBlocks, PageBlocks] | None:
+    """Return the blocks of two contents; None if the contents cannot be compared block by block."""
+    if first.seen is None or second.seen is None or first.fingerprint.recipe != second.fingerprint.recipe:
+        return None
+    return first.seen, second.seen
 
 
 @dataclass(eq=False)
@@ -159,21 +161,20 @@ class Responses:
         given, probe = given_trace(facts, content), visit.probe
         if probe is None and given is not None and content.text is None:  # the digest says that it is unchanged
             content.seen.trace = given
-        if probe is not None and _is_like(probe.first, content):
+        if probe is not None:
             self._learn_at_once(detector, probe, facts, content, now)
         return detector.judge(content.seen, given, now, asked_at=visit.opened_at, learns=probe is None)
 
     def _learn_at_once(self, detector: Detector, probe: Probe, facts: PageFacts, content: Content, now: float) -> None:
+        if (both := _blocks(probe.first, content)) is None:
+            return
         self._count("crawlsched/probes/made")
         if now - probe.asked_at < APART:  # clocks that count seconds may agree by chance
             return
         # The second fetch may have got an older copy, without an edit that the first fetch had got.
         may_be_old = is_new(facts, probe.first) and not is_new(facts, content)
-        assert probe.first.seen is not None
-        assert content.seen is not None
         apart = (now - probe.asked_at) / max(probe.elapsed, now - probe.asked_at)
-        is_surprised = detector.learn_at_once(probe.first.seen, content.seen, now, apart, may_be_old=may_be_old)
-        if is_surprised:
+        if detector.learn_at_once(*both, now, apart, may_be_old=may_be_old):  # a surprise
             self._count("crawlsched/probes/noise_found")
 
     def _detector(self, content: Content) -> Detector:
@@ -273,14 +274,11 @@ class Responses:
     def _second_fetched(self, visit: Visit, fetched: ResponseFacts, content: Content, now: float) -> Verdict:
         """Learn what is noise from a second fetch; the page was judged at the first fetch."""
         assert visit.probe is not None
-        first = visit.probe.first.seen
-        if _is_like(visit.probe.first, content):
+        if (both := _blocks(visit.probe.first, content)) is not None:
             detector = self._detector(content)
             facts = self.collection.facts_of(visit.page)
             self._learn_at_once(detector, visit.probe, facts, content, now)
-            assert first is not None
-            assert content.seen is not None
-            finding = detector.judge(content.seen, first.trace, now, learns=False)
+            finding = detector.judge(both[1], both[0].trace, now, learns=False)
             if finding.is_change and not finding.is_suspect:
                 # The page was edited between the two fetches, so the spider gets the second content, too.
                 return self._judged(visit, visit.page, fetched, content, now)
@@ -353,7 +351,7 @@ class Responses:
             since = seconds_since(fetched.last_modified, fetched.date, now)
         before = self._planner.standing(page)
         if self._planner.pages.state.item(page) != LIVE and self._planner.pages.n_errors.item(page):
-            self.failing_hosts.returned(self._planner.pages.host.item(page))
+            self.failing_hosts.returned[self._planner.pages.host.item(page)] += 1
         learned = self._planner.crawled(page, now, verdict.changed, doubt=doubt, time_since_modified=since)
         self.collection.unsaved.page(page, now)
         if verdict.changed:

@@ -31,7 +31,7 @@ class OnePass:
     --------
     >>> planner = Planner(bandwidth=1.0)
     >>> _ = planner.add(host=0, now=0.0)
-    >>> one_pass = OnePass(planner, None)
+    >>> one_pass = OnePass(planner, True)
     >>> one_pass.is_over(0.0)
     False
     >>> one_pass.tried(planner.pick(0.0, lambda host, now: now).page)
@@ -41,7 +41,7 @@ class OnePass:
     """
 
     planner: Planner
-    most: int | None
+    most: bool | int  # True: all pages
     failing_since: Callable[[float], list[int]] = lambda time: []
     patience: float = 300.0
     #: Whether the planner had no page to give at the last call.
@@ -90,7 +90,7 @@ class OnePass:
     @property
     def is_full(self) -> bool:
         """Whether the largest number of visits is reached."""
-        return self.most is not None and self._n >= self.most
+        return self.most is not True and self._n >= self.most
 
     def left(self, now: float) -> NDArray[np.intp]:
         """Return the pages that may be tried and were not tried yet; O(n)."""

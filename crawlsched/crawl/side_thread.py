@@ -110,7 +110,7 @@ class LongWork:
 
     Examples
     --------
-    >>> work = LongWork(clock=lambda: 0.0, is_open=lambda: True, has_room=lambda: True)
+    >>> work = LongWork(clock=lambda: 0.0, has_room=lambda: True)
     >>> work.begin = lambda: print("go_on has to be called from now on")
     >>> work.add(iter([None]))
     go_on has to be called from now on
@@ -118,9 +118,8 @@ class LongWork:
     (False, False)
     """
 
-    def __init__(self, clock: Callable[[], float], is_open: Callable[[], bool], has_room: Callable[[], bool]) -> None:
+    def __init__(self, clock: Callable[[], float], has_room: Callable[[], bool]) -> None:
         self._clock = clock
-        self._is_open = is_open
         self._has_room = has_room
         self._pieces: deque[Iterator[None]] = deque()
         #: Called when work comes in: `go_on` has to be called from then on.
@@ -133,9 +132,8 @@ class LongWork:
 
     def add(self, steps: Iterator[None]) -> None:
         """Take a piece of work in."""
-        if self._is_open():
-            self._pieces.append(steps)
-            self.begin()
+        self._pieces.append(steps)
+        self.begin()
 
     def go_on(self, seconds: float = SLICE) -> bool:
         """Work for about `seconds`, no faster than the store takes the results; return whether work remains."""

@@ -7,7 +7,6 @@ import hmac
 import json
 import logging
 import threading
-from collections import Counter
 from collections.abc import Callable
 from http.client import HTTPException
 from urllib.error import HTTPError
@@ -58,12 +57,14 @@ class Webhook:
     of the feed.
     """
 
-    def __init__(self, store: Store, url: str, key: str | None, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, store: Store, url: str, key: str | None, clock: Callable[[], float], count: Callable[..., None]
+    ) -> None:
         self._store, self._url, self._key, self._clock = store, url, key, clock
+        # Scrapy's stats are a dictionary, and no other thread counts under these names.
+        self._count = count
         # Each address is a follower of its own. Its name is a digest of the address, which hides a password.
         self.name = f"webhook {hashlib.sha256(url.encode()).hexdigest()[:16]}"
-        self._counts: Counter[str] = Counter()
-        self._counting = threading.Lock()
         self._ending = threading.Event()
         self._opener = _opener()
         self._feed = Feed(store, own_shard=True)
@@ -79,12 +80,6 @@ class Webhook:
         """Post the remaining changes if the other side answers, and end; the next start posts all others."""
         self._ending.set()
         self._thread.join(timeout=5.0)
-
-    def take_counts(self) -> dict[str, int]:
-        """Return the numbers since the last call: ``changes`` and ``posts`` that arrived, and ``failed`` posts."""
-        with self._counting:
-            counts, self._counts = dict(self._counts), Counter()
-        return counts
 
     def _run(self) -> None:
         is_failing, pause = False, _PAUSE
@@ -103,7 +98,7 @@ class Webhook:
                     logger.error("The webhook does not take the changes, which are kept and posted again: %s.", said)
                 pause = min(2 * pause, _LONGEST_PAUSE) if is_failing else _PAUSE
                 is_failing, more = True, False
-                self._count("failed")
+                self._count("crawlsched/webhook/failed")
             if is_last and not more:
                 return
             if not more:
@@ -124,8 +119,8 @@ class Webhook:
             return False
         self._post(changes)
         put_position(self._store, self.name, changes[-1].id)
-        self._count("posts")
-        self._count("changes", len(changes))
+        self._count("crawlsched/webhook/posts")
+        self._count("crawlsched/webhook/changes", len(changes))
         return True
 
     def _post(self, changes: list[Change]) -> None:
@@ -146,10 +141,6 @@ class Webhook:
         except HTTPError as error:
             error.close()
             raise OSError(f"it answered {error.code}") from None
-
-    def _count(self, name: str, n: int = 1) -> None:
-        with self._counting:
-            self._counts[name] += n
 
 
 def _opener() -> OpenerDirector:

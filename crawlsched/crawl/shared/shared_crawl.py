@@ -60,8 +60,10 @@ class SharedCrawl:
         self._spider = spider
         self._token = new_token()
         self._aside = Aside(refresher.guard_beside)
-        self._rate = 0.0
-        self._rested = False
+        self._granted = 0.0
+        #: What the last look has found: the rate per second, whether nothing may go out, whether the receivers of rows
+        #: have to catch up, and whether the pass of all processes is over.
+        self.rate, self.rests, self.is_full, self.pass_is_over = _LEAST_RATE, True, False, False
         self._sent: deque[tuple[float, int]] = deque()
 
     # -- opening and closing
@@ -167,6 +169,7 @@ class SharedCrawl:
         refresher, membership = self._refresher, self._membership
         self._aside.collect()
         self._adopt_rate(now)
+        self.is_full, self.pass_is_over = self._inbox.is_full, membership.pass_is_over
         if membership.seen is not None:
             refresher.hosts.bandwidth = membership.seen.rate
             here, shards = refresher.collection.shards.here, membership.seen.shards.items()
@@ -184,27 +187,16 @@ class SharedCrawl:
         self._inbox.look(now)
 
     def _adopt_rate(self, now: float) -> None:
-        rate, rests = self._membership.grant.rate, self.rests
-        if rate == self._rate and rests == self._rested:
+        membership, rate = self._membership, self._membership.grant.rate
+        is_paused = membership.paused_since is not None or membership.rests_by_hours
+        rests = is_paused or rate <= _LEAST_RATE or not membership.may_send(0.0)
+        if rate == self._granted and rests == self.rests:
             return
-        if rate != self._rate and rate > _LEAST_RATE:
+        if rate != self._granted and rate > _LEAST_RATE:
             self._refresher.rate.slots.set_rate(rate, now)
             self._refresher.rate.pace.set_rate(rate, now)
-        self._rate, self._rested = rate, rests
+        self._granted, self.rate, self.rests = rate, max(rate, _LEAST_RATE), rests
         self._refresher.rate.on_rate()
-
-    @property
-    def rate(self) -> float:
-        """The rate at which requests may be sent, per second; nearly 0 without a grant."""
-        return max(self._rate, _LEAST_RATE)
-
-    @property
-    def rests(self) -> bool:
-        """Whether nothing may go out: in a pause, by the hours of CRAWLSCHED_BANDWIDTH, or without a grant."""
-        membership = self._membership
-        if membership.paused_since is not None or membership.rests_by_hours:
-            return True
-        return membership.grant.rate <= _LEAST_RATE or not membership.may_send(0.0)
 
     def _status(self, now: float) -> dict[str, Any]:
         """Return the status that this process reports with each renewal."""
@@ -252,19 +244,9 @@ class SharedCrawl:
 
     # -- called by the crawl
 
-    @property
-    def is_full(self) -> bool:
-        """Whether too many rows wait in inboxes, so that the crawl should pause."""
-        return self._inbox.is_full
-
-    @property
-    def pass_is_over(self) -> bool:
-        """Whether the pass of the whole collection is over, not only of this process's shards."""
-        return self._membership.pass_is_over
-
     def may_send(self, shard: int | None) -> bool:
         """Return whether a request for a shard (None: for no shard) may be sent at this moment."""
-        return self._membership.may_send(self._rate, shard)
+        return self._membership.may_send(self._granted, shard)
 
     def set_bandwidth(self, bandwidth: float) -> None:
         """Set the rate of all processes together, which they follow within some seconds."""

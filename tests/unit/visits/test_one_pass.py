@@ -14,7 +14,7 @@ def _free(host: int, now: float) -> float:
 def _pass(n: int, **parameters: float) -> tuple[Planner, OnePass]:
     planner = Planner(bandwidth=1.0, **parameters)
     planner.add(np.zeros(n, int), 0.0, np.arange(1.0, n + 1))
-    return planner, OnePass(planner, None)
+    return planner, OnePass(planner, True)
 
 
 def _go(planner: Planner, one_pass: OnePass, now: float) -> int | None:
@@ -30,7 +30,7 @@ def test_the_pages_of_a_host_that_fails_are_left_to_the_next_pass() -> None:
     """A pass waits five minutes for a host, and then it is over; else it would last as long as the outage."""
     planner, hosts = Planner(bandwidth=1.0), Hosts(["a.example"])
     planner.add(np.zeros(20, int), 0.0)
-    one_pass = OnePass(planner, None, hosts.failing_since)
+    one_pass = OnePass(planner, True, hosts.failing_since)
     for now in range(1, 9):
         pick = planner.pick(float(now), hosts.free_at)
         one_pass.tried(pick.page)
