@@ -166,9 +166,8 @@ class Admission:
         if not self._said_credentials:
             self._said_credentials = True
             logger.info(
-                "Requests of this spider carry cookies or Authorization headers. They are stored, since "
-                "the pages could not be visited again without them. CRAWLSCHED_KEEP_CREDENTIALS = False leaves such "
-                "pages to plain Scrapy (this is logged once)."
+                "Requests of this spider carry cookies or Authorization headers. They are stored, since the pages "
+                "could not be visited again without them. CRAWLSCHED_KEEP_CREDENTIALS = False leaves such pages to Scrapy."
             )
 
     def refuse(self, url: str, callback: str, fault: str, now: float) -> None:

@@ -248,11 +248,3 @@ class Polls:
     def signal(self, urls: Sequence[str], sender: str, now: float) -> int:
         """Announce that pages of this process may have changed; return how many announcements count."""
         return self.announce(self.known_pages(urls)[0], sender, now)
-
-    def pinged(self, urls: tuple[str, ...], sender: str) -> Iterator[None]:
-        """Take a ping over, some URLs at a time."""
-        for start in range(0, len(urls), STEP):
-            pages, unknown = self.known_pages(urls[start : start + STEP])
-            self._count("crawlsched/change_signals/unknown_url", len(unknown))
-            self.announce(pages, sender, self.clock())
-            yield
