@@ -166,8 +166,8 @@ class Admission:
         if not self._said_credentials:
             self._said_credentials = True
             logger.info(
-                "Requests of this spider carry cookies or Authorization headers. They are stored, since the pages "
-                "could not be visited again without them. CRAWLSCHED_KEEP_CREDENTIALS = False leaves such pages to Scrapy."
+                "Requests of this spider carry cookies or Authorization headers. They are stored, since their pages "
+                "need them at each visit. CRAWLSCHED_KEEP_CREDENTIALS = False leaves such pages to plain Scrapy."
             )
 
     def refuse(self, url: str, callback: str, fault: str, now: float) -> None:
