@@ -166,9 +166,8 @@ class Admission:
         if not self._said_credentials:
             self._said_credentials = True
             logger.info(
-                "Requests of this spider carry cookies or Authorization headers. They are stored, since "
-                "the pages could not be visited again without them. CRAWLSCHED_KEEP_CREDENTIALS = False leaves such "
-                "pages to plain Scrapy (this is logged once)."
+                "Requests of this spider carry cookies or Authorization headers. They are stored, since their pages "
+                "need them at each visit. CRAWLSCHED_KEEP_CREDENTIALS = False leaves such pages to plain Scrapy."
             )
 
     def refuse(self, url: str, callback: str, fault: str, now: float) -> None:
@@ -297,29 +296,29 @@ class Admission:
 
     def is_elsewhere(self, found: FoundPage, found_on: str, now: float) -> bool:
         """If the shard of a found page is not here, hand the page over; return whether it was handed over."""
-        if self.sharing is None or self._is_here(found.host):
-            return False
-        self._send(found.host, FOUND, to_data(found), found_on, now)
-        return True
+        return self.sharing is not None and self._hand_over(found.host, FOUND, to_data(found), found_on, now)
 
-    def _send(self, host: str, kind: str, data: dict[str, Any], found_on: str, now: float) -> None:
-        assert self.sharing is not None
+    def _hand_over(self, host: str, kind: str, data: dict[str, Any], found_on: str, now: float) -> bool:
+        """If the shard of a host is not here, hand data over to it; return whether it is not here."""
+        if self.sharing is None or self._is_here(host):
+            return False
         of = self.collection.shards.number_of(found_on)
         if (row := self.sharing.handing_over.row(host, kind, data, now, of=of)) is not None:
             self.collection.unsaved.of_shard(of, now).outgoing.append(row)
             self._count("crawlsched/handed_over")
+        return True
 
     def add_source(
         self, kind: str, url: str, now: float, parent: int | None = None, named_by: str | None = None
     ) -> int | None:
         """Take in a source of ChangeSignals; return its number. None: it is of another shard, or refused."""
-        sources = self.collection.sources
-        if self.sharing is not None and kind in POLLED_KINDS and not self._is_here(host := host_of(url)):
-            found_on = named_by or (host if parent is None else sources[parent].host)
-            self._send(host, SOURCE, {"kind": kind, "url": url, "named_by": named_by}, found_on, now)
+        sources, host = self.collection.sources, host_of(url)
+        found_on = named_by or (host if parent is None else sources[parent].host)
+        data = {"kind": kind, "url": url, "named_by": named_by}
+        if kind in POLLED_KINDS and self._hand_over(host, SOURCE, data, found_on, now):
             return None
         known = sources.number(kind, url)
-        if (changed := sources.add(kind, url, host_of(url), now, parent, named_by)) is None:
+        if (changed := sources.add(kind, url, host, now, parent, named_by)) is None:
             return known
         self.collection.unsaved.source(changed, now)
         if known is None:

@@ -60,10 +60,6 @@ _READING = "reading what the next visits need"
 _OF_CONTENT = ("fingerprint", "pending_fingerprint", "recipe", "etag", "last_modified", "moved_to")
 
 
-def _priority(template: RequestTemplate | None) -> int:
-    return 0 if template is None else int(template.data.get("priority", 0))
-
-
 class FoundPage(NamedTuple):
     """A URL that is to become a page."""
 
@@ -164,7 +160,7 @@ class Collection:
         importance = np.ones(len(found)) if worth is None else np.array(worth)
         parts = np.array([part_number(page.url) for page in found], np.intp)
         rules = self.rules.numbers([page.url for page in found])
-        priority = [_priority(page.template) for page in found]
+        priority = [int(page.template.data.get("priority", 0)) if page.template else 0 for page in found]
         added = self.planner.add(hosts, now, importance, part=parts, interval_rules=rules, priority=priority)
         rows: list[int] = added.tolist()
         self.numbers.put(added, self._new_numbers(added))
@@ -245,7 +241,7 @@ class Collection:
         self.facts.put(self.facts_of(page)._replace(template=name, template_data=data), self.unsaved.number)
         self.planner.pages.request_digest[page] = digest
         if self.planner.pages.state.item(page) == NEW:
-            self.planner.set_priority(page, _priority(template), now)
+            self.planner.set_priority(page, int((data or {}).get("priority", 0)), now)
         self.unsaved.content(page, now, template=name)
         if name is not None and data is not None:
             self.unsaved.of_page(page, now)[0].templates[name] = data

@@ -14,7 +14,7 @@ from crawlsched.change_signals import Problem, absolute_sitemaps
 from crawlsched.change_signals.problems import ProblemCounter
 from crawlsched.content.verdict import judge_status
 from crawlsched.crawl.admission import Admission
-from crawlsched.crawl.collection import Collection
+from crawlsched.crawl.collection import Collection, FoundPage
 from crawlsched.crawl.shard import Shard
 from crawlsched.crawl.side_thread import STEP, LongWork
 from crawlsched.crawl.source_quality import tallied
@@ -154,12 +154,11 @@ class Polls:
         for start in range(0, len(read.pages), STEP):
             self._signalled(number, read, slice(start, start + STEP))
             yield
-        if not self._settings.sitemap_discovery:
-            self._count("crawlsched/change_signals/unknown_url", len(read.unknown))
-        else:
-            for start in range(0, len(read.unknown), STEP):
-                self._discovered(number, read, slice(start, start + STEP))
-                yield
+        unknown = read.unknown if self._settings.sitemap_discovery else []
+        self._count("crawlsched/change_signals/unknown_url", len(read.unknown) - len(unknown))
+        for start in range(0, len(unknown), STEP):
+            self._discovered(number, unknown[start : start + STEP])
+            yield
         problems = {problem.kind: problem.count for problem in document.problems}
         self._sources.describe(number, n_entries=len(read.pages) + len(read.unknown), problems=problems)
         if document.kind == "unknown":
@@ -173,8 +172,6 @@ class Polls:
         """Take over announcements of known pages."""
         now = self.clock()
         pages, announced = read.pages[part], read.announced[part]
-        if not self._planner.pages.state[pages].all():  # a page was forgotten since the source was read
-            return
         self._planner.covered(pages, number, now)
         if announced.any():
             some, value_at = pages[announced], self._planner.crawl_values.value_at
@@ -194,13 +191,13 @@ class Polls:
         self._count("crawlsched/change_signals/taken", taken)
         return taken
 
-    def _discovered(self, number: int, read: SourceRead, part: slice) -> None:
+    def _discovered(self, number: int, entries: list[tuple[FoundPage, float | None]]) -> None:
         """Turn entries of unknown URLs into pages, unless they were forgotten on purpose."""
         now, host = self.clock(), self._sources[number].host
         index, shards, unsaved = self.collection.index, self.collection.shards, self.collection.unsaved
         found = [
             (page, lastmod)
-            for page, lastmod in read.unknown[part]
+            for page, lastmod in entries
             if index.page(page.request_fingerprint) < 0 and not self.admission.is_elsewhere(page, host, now)
         ]
         self.admission.add([page for page, _ in found], now)
@@ -251,11 +248,3 @@ class Polls:
     def signal(self, urls: Sequence[str], sender: str, now: float) -> int:
         """Announce that pages of this process may have changed; return how many announcements count."""
         return self.announce(self.known_pages(urls)[0], sender, now)
-
-    def pinged(self, urls: tuple[str, ...], sender: str) -> Iterator[None]:
-        """Take a ping over, some URLs at a time."""
-        for start in range(0, len(urls), STEP):
-            pages, unknown = self.known_pages(urls[start : start + STEP])
-            self._count("crawlsched/change_signals/unknown_url", len(unknown))
-            self.announce(pages, sender, self.clock())
-            yield

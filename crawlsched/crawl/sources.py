@@ -134,10 +134,9 @@ class Sources:
         for host, waiting in self._due.items():
             number = next(iter(waiting))
             if may_go(self[number]):
-                del waiting[number]
-                del self._due[host]
+                self._take_out_of_line(number)
                 if waiting:
-                    self._due[host] = waiting
+                    self._due[host] = self._due.pop(host)
                 return number
         return None
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from crawlsched.change_signals.collected import Limits
 from crawlsched.change_signals.problems import MAX_EXAMPLE
+from crawlsched.crawl.side_thread import STEP
 from crawlsched.crawl.sources import POLLED_KINDS
 from crawlsched.exceptions import CrawlschedError, require_aiohttp
 from crawlsched.receiver.pings import (
@@ -168,7 +169,13 @@ class Receiver:
         return web.Response(status=202)
 
     def _taken_over(self, urls: tuple[str, ...], sender: str) -> Iterator[None]:
-        yield from self._refresher.polls.pinged(urls, sender)
+        """Take a ping over, some URLs at a time."""
+        refresher, polls = self._refresher, self._refresher.polls
+        for start in range(0, len(urls), STEP):
+            pages, unknown = polls.known_pages(urls[start : start + STEP])
+            refresher.count("crawlsched/change_signals/unknown_url", len(unknown))
+            polls.announce(pages, sender, refresher.clock())
+            yield
         self._waiting -= len(urls)
 
     # -- WebSub
