@@ -81,9 +81,11 @@ format: $(VENV)/.for-tests
 fuzz: $(VENV)/.for-tests
 	FUZZ_INPUTS=100000 $(BIN)/python -m pytest --numprocesses=2 tests/fuzz $(PYTEST_ARGUMENTS)
 
-# Each in a process of its own: what one leaves in memory must not slow down the next.
+# Each in a process of its own: what one leaves in memory must not slow down the next. Two need the pages of a real site.
+OF_REAL_SITES := released_pages site_history
+ALL_BENCHMARKS := $(filter-out $(OF_REAL_SITES),$(patsubst tests/benchmarks/bench_%.py,%,$(wildcard tests/benchmarks/bench_*.py)))
 bench: $(VENV)/.for-tests
-	@for name in $(or $(BENCHMARKS),$(patsubst tests/benchmarks/bench_%.py,%,$(wildcard tests/benchmarks/bench_*.py))); do \
+	@for name in $(or $(BENCHMARKS),$(ALL_BENCHMARKS)); do \
 	  echo "== $$name"; $(BIN)/python -m tests.benchmarks.bench_$$name || failed="$$failed $$name"; \
 	done; test -z "$$failed" || { echo "Failed:$$failed" >&2; exit 1; }
 
