@@ -136,7 +136,7 @@ def written_curve(demand: FloatArray, n_planned: int, n_pages: int) -> str | Non
     level, rate = np.log(demand[::-1, 0]), np.log(np.maximum(demand[::-1, 1], np.finfo("<f4").tiny))
     asked = np.log(LEVELS)
     curve = np.exp(np.interp(asked, level, rate)) * n_pages / n_planned
-    # Above the curve's highest value the demand is 0. Below its lowest value the demand stays the same.
+    # Above the curve's highest level the demand is 0. Below its lowest level the demand stays the same.
     curve[asked > level[-1]] = 0.0
     return curve.astype("<f4").tobytes().hex()
 

@@ -389,7 +389,7 @@ class Scheduler(BaseScheduler):
             "crawlsched_named_by_site": not is_own and source.kind != "robots",
             "download_maxsize": self._longest_source,
         }
-        # Other components must allow a sitemap that a site names, as they must allow any page.
+        # If a site names a sitemap, other components may filter it out, as they may filter out any page.
         return self._send(visit, lambda: Request(source.url, NO_CALLBACK, dont_filter=is_own, meta=meta))
 
     def _give_fallback(self, now: float) -> bool:

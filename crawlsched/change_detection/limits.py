@@ -14,7 +14,7 @@ SHARE_AGAIN = 0.05
 #: At most this many places of a template, and edits of a site, are remembered. Each takes some 200 bytes.
 MOST_PLACES = 512
 
-#: For each place, edit and host, only the newest pages and texts are remembered, at most this many. Older pages and
+#: At most this many pages or texts are remembered for one place, one edit or one host: the newest. Older pages and
 #: texts would prove nothing further.
 REMEMBERED = 16
 

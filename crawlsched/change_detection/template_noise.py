@@ -262,7 +262,8 @@ class TemplateNoise:
         for (_, _, left, right), one in self._evidence.items():
             slot = f" between {left or 'the beginning'!r} and {right or 'the end'!r}" if left or right else ""
             place = one.name + slot
-            # An element has evidence by its number from the beginning and from the end, but only one name.
+            # An element may have evidence twice: by its number from the beginning, and by its number from the end. Its
+            # name is the same both times.
             if one.is_noise and (place not in found or one.said):
                 found[place] = {"place": place, "since": one.since, "evidence": one.say(), "said": one.said}
         yield from found.values()

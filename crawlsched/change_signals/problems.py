@@ -39,7 +39,7 @@ PROBLEM_KINDS = {
     "bad-lastmod": "a lastmod that cannot be read without guessing; it counts only where its text changes",
     "damaged-feed": "a feed that is not well-formed; what lxml recovered was read",
     "loop": "an index that lists itself or an index above it; the child was dropped",
-    "index-depth": "an index file below max_index_depth others; its children were not read",
+    "index-depth": "an index file deeper than max_index_depth; its children were not read",
 }
 
 #: The most characters of a quoted text in a message.

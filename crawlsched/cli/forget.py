@@ -29,7 +29,7 @@ OPTIONS = (
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
     if arguments.list and arguments.undo:
-        raise CrawlschedError("--list takes nothing back; give --undo a URL, --pattern or --host.")
+        raise CrawlschedError("--undo does not work with --list; it needs a URL, --pattern or --host.")
     with open_stores(arguments, read_only=arguments.list) as stores:
         if arguments.list:
             stones = sorted({stone for store in stores for stone in store.tombstones}, key=lambda one: one.created_at)

@@ -65,7 +65,7 @@ def common_options(*, collection: bool = True) -> argparse.ArgumentParser:
             "--shard", metavar="N", type=reader(int), help="only this shard of a collection that has several"
         )
     add_json_option(group)
-    # Its `dest` is not that of Scrapy's -s before the command's name, so that both options are applied.
+    # Scrapy has an -s of its own, before the command's name. This -s has another `dest`, so that both are applied.
     group.add_argument(
         "-s", dest="set_here", action="append", default=[], metavar="NAME=VALUE", help="set a setting of the project"
     )

@@ -47,8 +47,8 @@ FLUSH_INTERVAL = 0.3
 # Facts of pages are read ahead at this interval (seconds), for the pages that are likely to be picked within two
 # intervals.
 _READ_AHEAD = 0.7
-# If a page was not read ahead, this number of pages that are likely to follow is read with it. Reading ahead always
-# reads this number of pages more than are likely to be picked.
+# If a page was not read ahead, it is read together with this number of pages that are likely to be picked soon. Reading
+# ahead always reads this number of pages more than are likely to be picked.
 _READ_TOGETHER = 32
 # The last writes of a crawl may take this time (seconds). A third of this time is the limit for the work of the other
 # thread, and for the database's answer to each statement.
@@ -201,8 +201,8 @@ class Collection:
         """Return what is needed to make a page's request and to judge its response."""
         facts = self.facts.get(page)
         if facts is None:
-            # This page was not read ahead. The pages that are likely to follow are read with it, since a row takes a
-            # tenth of a statement's time.
+            # This page was not read ahead. Pages that are likely to be picked soon are read together with it, since a
+            # row takes a tenth of a statement's time.
             likely = self.planner.peek(self.planner.now, _READ_TOGETHER).tolist()
             self.facts.add(self._reading([page, *(other for other in likely if other not in self.facts)])())
             facts = self.facts.get(page)

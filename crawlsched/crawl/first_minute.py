@@ -60,7 +60,7 @@ def minute(stats: Mapping[str, Any], n_pages: int, n_copies: int, n_withheld: in
         f"{count('changes_found'):,} changes found."
     ]
     if not n_pages:
-        words.append("It waits for one that a command or a ping names: give the spider start_urls.")
+        words.append("The crawl waits for a page: give the spider start_urls, or name a page with a command or a ping.")
     if n_withheld:
         words.append(f"{n_withheld:,} deliveries were withheld: `crawlsched withheld` lists them.")
     if busy > _WORTH_TELLING * slots:

@@ -169,7 +169,8 @@ class Hosts:
     def asked(self, host: int, now: float) -> None:
         """Note a request to this host; a failing host gets the next request after another rest or an answer."""
         if self._share and (share := self._share.get(host)) is not None and self.bandwidth:
-            # If the host's next time falls between two slots, the following slot makes up for that.
+            # The host's next time may fall between two slots. Its request then goes out in the later slot, and the
+            # pause after it is shorter by this delay, so that the host gets its whole share.
             pause = 1.0 / (share * self.bandwidth)
             self._due[host] = max(self._due.get(host, now), now - pause) + pause
         if host in self.crawl_delay:

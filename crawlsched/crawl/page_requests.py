@@ -1,4 +1,4 @@
-"""Pages as a spider's request or a site names them, what becomes of the request, and the form for other processes."""
+"""Pages that a spider or a site names, what becomes of each request, and how requests go to other processes."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ class Polls:
             if listed is None and self.collection.shards.of_name(host_of(url)) is not None:
                 refused.add("too-many-children", url)
             if listed is None or self._sources[listed].parent != number:
-                continue  # of two indexes that name a sitemap, the dates of the first count
+                continue  # of two indexes that name a sitemap, only the first one's dates count
             child = self._sources.describe(listed, listed_lastmod=lastmod)
             self.collection.unsaved.source(child, now)
             if lastmod not in (None, child.read_lastmod):

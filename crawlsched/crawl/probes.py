@@ -66,8 +66,8 @@ class Probes:
     Notes
     -----
     A visit is put off if `verdict` needs a second fetch to decide. It is also put off if its page looks changed and its
-    template was probed fewer than three times. After an announcement it is put off only while there was less than one
-    second fetch for six visits. All other visits are judged at once, and some of them are probed nevertheless. Visits
+    template was probed fewer than three times. After an announcement it is put off only while second fetches are
+    fewer than one in six visits. All other visits are judged at once, and some of them are probed nevertheless. Visits
     that look changed are all probed until five probes in a row have shown nothing new, and ever fewer after that. These
     probes are at most 4 in a hundred visits, plus 6. All second fetches together are at most 5 in a hundred visits,
     plus 30. They are twice as many where pages share a template that was probed fewer than twelve times. At most half

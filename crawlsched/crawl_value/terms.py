@@ -224,7 +224,7 @@ def _n_oscillations(needed: FloatArray, smoothness: FloatArray) -> FloatArray:
 def _later_terms(
     y: FloatArray, kappa: FloatArray, c: FloatArray, certain: FloatArray, last: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return exp(y) gamma / mu times the terms i = 1 .. last of V, and the same for psi; open terms one by one."""
+    """Return the sums of the terms i = 1 .. last: of V times exp(y) gamma / mu, and of psi times gamma."""
     certain = np.minimum(certain, last + 1.0)
     gain, announcements = np.zeros(y.shape), np.maximum(certain - 1.0, 0.0)
     some = (certain > 1.0).nonzero()[0]

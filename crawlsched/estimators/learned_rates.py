@@ -55,8 +55,8 @@ class LearnedRates:
     Notes
     -----
     Most estimators give 0 for a page that was never found changed. Such a page would never be visited again, and all
-    such pages would rank alike. So the rate of such a page is half a change in the time for which it was watched plus
-    an interval of 1 / `even_rate`.
+    such pages would rank alike. So the rate of such a page is 0.5 / (the time for which it was watched + 1 /
+    `even_rate`).
 
     Examples
     --------

@@ -16,9 +16,9 @@ __all__ = ["decoded", "dither", "dither_one", "encoded", "from_steps", "relative
 _STEPS_PER_NAT = 2048.0
 _LAST_STEP = float(np.iinfo(np.uint16).max)
 
-# In 8 bits, steps grow with the distance from the likeliest rate. A code k means k² 257/255 of the 16-bit steps,
-# so that code 255 means the last 16-bit step. Near the likeliest rate, where weights are large, steps are as fine
-# as in 16 bits. One nat below it, a step is 0.05 nat.
+# In 8 bits, steps grow with the distance from the likeliest rate. A code k means the 16-bit step with the number
+# 257 k² / 255, so that code 255 means the last 16-bit step. Near the likeliest rate, where weights are large, steps are
+# as fine as in 16 bits. One nat below it, a step is 0.05 nat.
 _LAST_CODE = float(np.iinfo(np.uint8).max)
 _STEPS_PER_SQUARE = _LAST_STEP / _LAST_CODE**2
 _SQUARES_PER_NAT = _STEPS_PER_NAT / _STEPS_PER_SQUARE

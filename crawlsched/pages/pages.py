@@ -211,7 +211,7 @@ class Pages:
             getattr(self, name)[rows] = empty
 
     def columns(self, rows: npt.NDArray[np.intp]) -> dict[str, npt.NDArray[Any]]:
-        """Copy the columns of some pages, by name, with the values that a store has; O(n)."""
+        """Return copies of some pages' columns, by name, with each value in the form in which a store has it; O(n)."""
         copied = {name: getattr(self, name)[rows] for name in self.names}
         copied["signalled_since"][copied["signalled_since"] == 0.0] = np.nan
         return copied

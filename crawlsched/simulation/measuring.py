@@ -112,7 +112,8 @@ def _next_times(
 
     Events are ordered by row and then by time.
     """
-    # Times are replaced with their ranks among all times, so that row and time make one whole number.
+    # Each time is replaced with its rank among all times. Row and rank together are then one whole number, which can be
+    # searched for.
     moments, ranks = np.unique(np.concatenate([event_times, times]), return_inverse=True)
     n = event_times.size
     events = event_rows * moments.size + ranks[:n]

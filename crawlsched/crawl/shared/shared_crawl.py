@@ -271,7 +271,10 @@ class SharedCrawl:
         return AdmissionResult.ELSEWHERE
 
     def _hand_on(self, batch: Batch, now: float) -> None:
-        """Hand over new pages of a lost shard's unwritten batch, since the visits that found them may be stored."""
+        """Hand over the new pages of a batch that was not written, since its shard was lost.
+
+        The visits that found the pages may be stored already. Then nothing would find these pages again.
+        """
         for new in batch.new_pages.values():
             data = batch.templates.get(new.template or b"")
             template = RequestTemplate(dict(data)) if data else None

@@ -87,7 +87,8 @@ class OwnPrecision:
         return OF_THE_SOURCE * mean + true, OF_THE_SOURCE * (1.0 - mean) + false
 
 
-# This number of announcements, at the rate of the source, is added to the announcements of each page.
+# This number of announcements is added to those of each page. The time in which the source makes so many is added to
+# the page's time. So the rate of a page with few announcements is near that of its source.
 _SIGNALS_OF_A_RATE = 2.0
 # An announcement with less weight is no evidence. Its page is treated as a page without announcements.
 _LEAST_WEIGHT = 1e-4
