@@ -76,7 +76,7 @@ def _rule(pair: object) -> PageRule:
     if not isinstance(where, str) or not isinstance(written, Mapping):
         raise ValueError(_PAIRS)
     if fits_no_url(where):
-        raise ValueError(f"{_PAIRS}; {where!r} fits no URL: it is a host without port, or a pattern of URLs")
+        raise ValueError(f"{_PAIRS}; {where!r} fits no URL: write a host without port, or a pattern of URLs")
     if not written or (unknown := [name for name in written if name not in _KEYS]):
         named = f", not {unknown[0]!r}" if written else ""
         raise ValueError(f"{_PAIRS}; {where!r} may have {', '.join(_KEYS)}{named}")

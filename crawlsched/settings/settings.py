@@ -287,7 +287,7 @@ def _contradictions(values: Mapping[str, Any]) -> list[str]:
     for where, written in values.get("fingerprints", ()):
         if fits_no_url(where):
             mistakes.append(
-                f"CRAWLSCHED_FINGERPRINTS[{where!r}] fits no URL; it is a host without port, or a pattern of URLs, "
+                f"CRAWLSCHED_FINGERPRINTS[{where!r}] fits no URL; write a host without port, or a pattern of URLs, "
                 "such as 'https://shop.example/*' or '*/api/*'."
             )
         try:
