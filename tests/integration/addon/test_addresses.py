@@ -10,6 +10,7 @@ from contextlib import closing
 
 import pytest
 from aiohttp import web
+from scrapy.settings import default_settings
 
 from crawlsched.store import Batch, Source, Store
 from tests.crawling import YIELDS, Project, spider
@@ -42,6 +43,8 @@ def test_sitemaps_that_a_site_names_lead_nowhere_that_the_spider_does_not_allow(
     assert stat.S_IMODE(os.stat(tmp_path / "crawl.db").st_mode) == 0o600
 
 
+# Older versions of Scrapy have another name for it.
+RESOLVER = "TWISTED_DNS_RESOLVER" if hasattr(default_settings, "TWISTED_DNS_RESOLVER") else "DNS_RESOLVER"
 # A name server whose answer for what begins with "changes" is another one at each question; Scrapy keeps the first.
 NAMES = """
 from scrapy.resolver import CachingThreadedResolver, dnscache
@@ -96,7 +99,7 @@ def test_a_name_is_judged_by_the_address_that_is_connected_to(site, tmp_path):
         find_sources=True,
         source_interval=1,
         ROBOTSTXT_OBEY=True,
-        TWISTED_DNS_RESOLVER="spider_under_test.Resolver",
+        **{RESOLVER: "spider_under_test.Resolver"},
     )
     crawl = project.run_until(lambda: all(len(site.visits(path)) > 1 for path in wanted))
     assert set(reached) == {"/spiders-own"}
