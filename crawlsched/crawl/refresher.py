@@ -344,7 +344,7 @@ class Refresher:
             self.collection.save_host(self.hosts.number(host), now)
 
     def ask_again(self, host: str, now: float, most: int | None = None) -> None:
-        """Request at once the pages that a host's robots.txt had forbidden, or `most` of these pages."""
+        """Make the pages due that a host's robots.txt had forbidden, or `most` of these pages."""
         pages, number = self.planner.pages, self.hosts.number(host)
         refused = np.flatnonzero((pages.state[: pages.n] == REFUSED) & (pages.host[: pages.n] == number))
         self.planner.ask_soon(refused[:most], now)
