@@ -29,8 +29,8 @@ __all__ = ["Addon"]
 
 logger = logging.getLogger(__name__)
 
-# This order is nearest to the engine. So the middleware gets decoded bodies after redirects and retries, and the
-# requests that other middlewares refused.
+# Nearest to the engine, the middleware gets decoded bodies after redirects and retries, and the requests that other
+# middlewares refused.
 _NEAREST = 25
 _SCRAPYS_OWN = (
     # With Scrapy's limit of 16, one slow host would leave slots unused. The limit of 1,000 bounds the memory.
@@ -38,8 +38,7 @@ _SCRAPYS_OWN = (
     # Scrapy's default starts 100 tasks for every response. They cost more than all other work on the response.
     ("CONCURRENT_ITEMS", 4, "fewer tasks for each response"),
 )
-# Only these commands run a spider (None: a script). Other commands, of Scrapy or of other packages, fetch one URL at
-# most.
+# Only these commands run a spider (None: a script). Other commands fetch one URL at most.
 _CRAWLING_COMMANDS = frozenset({"scrapy.commands.crawl", "scrapy.commands.runspider", None})
 
 
@@ -83,7 +82,7 @@ class Addon:
         if issubclass(self._crawler.spidercls, DefaultSpider):
             raise NotConfigured("there is no spider, so no pages are kept.")
         if spider is not None and checked.collection is not None:
-            named_collection(checked.collection, spider.name, vars(spider))  # or raises
+            named_collection(checked.collection, spider.name, vars(spider))  # raises if an argument is missing
         share_one_heap()
         self._install_scheduler(settings)
         settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", RefreshMiddleware, _NEAREST)

@@ -1,8 +1,8 @@
 """The downloader middleware: it makes requests conditional, and reports how visits ended.
 
-It has the order 25, so it is nearest to the engine. It sets the validators before any other middleware sees the
-request. It gets the decoded body of the final response, after redirects and retries, and the requests that other
-middlewares refused. Scrapy 2.13 passes the spider to each method; no method needs it.
+It is nearest to the engine. It sets the validators before any other middleware sees the request. It gets the decoded
+body of the final response, after redirects and retries, and the requests that other middlewares refused. Scrapy 2.13
+passes the spider to each method; no method needs it.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ class RefreshMiddleware:
     def _judged(self, visit: Visit, request: Request, response: Response, content: Content | None) -> Response:
         now = self._refresher.clock()
         verdict = self._refresher.responses.crawled(visit, _fetched(request, response, content), now)
-        if request.meta.get("dont_retry") == NOT_RETRIED:  # requests that the spider makes from this one are retried
+        if request.meta.get("dont_retry") == NOT_RETRIED:  # a request that the spider makes of this request is retried
             del request.meta["dont_retry"]
         if verdict.deliver is DeliveryKind.AS_SERVED and not visit.is_ours:  # gone, refused, error
             return response
@@ -181,7 +181,7 @@ class RefreshMiddleware:
             scrapy_versions.take_exception_back(self._crawler, exception)
         if visit is None:
             return self.robots.unanswered(request) if self._is_scrapys_robots(request) else None
-        # A request that is not sent when the crawl ends is released with all open visits.
+        # At the end of the crawl, unsent requests are released with all open visits.
         if not isinstance(exception, NotForTheSpider | NotSent):
             outcome = Outcome.REFUSED if isinstance(exception, IgnoreRequest) else Outcome.ERROR
             self._refresher.visit_ends.resolve(visit, outcome, self._refresher.clock())
@@ -273,8 +273,8 @@ class VisitErrback:
             failure.tb = failure.value.__traceback__ = None
             return None
         if (visit := self.refresher.visits.get(self.token)) is not None:
-            # The middleware has seen requests that were refused before they went out. Failures of a response (endless
-            # redirects, a decompression bomb, another middleware's exception) are first seen here.
+            # The middleware has handled requests that were refused before they were sent. A failed response (endless
+            # redirects, a decompression bomb, another middleware's exception) is handled here.
             self.refresher.visit_ends.resolve(visit, Outcome.ERROR, self.refresher.clock())
         self.refresher.book.failed(self.token, self.refresher.clock())
         if self.is_ours:  # the spider has not asked for this request

@@ -57,7 +57,7 @@ class _Interpreter:
     def begin(self, switch_interval: float = 0.0005, young_objects: int = 10_000) -> None:
         """Change the interpreter's settings, if this is the first running crawl.
 
-        A thread that reads a sitemap or makes a plan gives Python's global lock away after `switch_interval` seconds.
+        A thread that reads a sitemap or makes a plan releases Python's global lock after `switch_interval` seconds.
         Each request has to wait for the lock about ten times (send, receive, poll). With Python's default of 5 ms,
         slots came a second late. The garbage collector runs after `young_objects` new objects. Visits that begin
         together make some thousand objects, and few of these are garbage. With Python's threshold of 700 the collector
@@ -68,7 +68,7 @@ class _Interpreter:
             sys.setswitchinterval(min(switch_interval, self._interval))
             if self._thresholds[0]:  # 0: somebody has turned garbage collection off
                 gc.set_threshold(max(young_objects, self._thresholds[0]), *self._thresholds[1:])
-            # Loaded objects are frozen, since a full collection that goes through them would stop the slot clock.
+            # Loaded objects are frozen: a garbage collection that visits all of them would stop the slot clock.
             gc.collect()
             gc.freeze()
         self._n += 1
@@ -171,8 +171,8 @@ class Refresh:
     def _start_what_one_process_has(self) -> None:
         refresher = self._refresher
         if refresher.settings.web is not None:
-            # The page's process ends before the store is closed. The last process that closes a SQLite database deletes
-            # the extra files of the database, if it may write.
+            # The web page's process ends before the store is closed: the last process that closes a SQLite database
+            # deletes its extra files only if it may write.
             stop = serve_page(refresher.settings, refresher.collection.store.name)
             refresher.collection.before_release.append(stop)
         if refresher.settings.webhook is not None:

@@ -40,7 +40,7 @@ class _Copy:
 
 
 class RobotsFiles:
-    """Lets Scrapy forget each robots.txt in time, so that Scrapy reads it again before the next request to its host."""
+    """Makes Scrapy forget each old robots.txt, so that Scrapy reads the file again before the next request."""
 
     def __init__(self, crawler: Crawler, refresher: Refresher) -> None:
         self._crawler = crawler
@@ -50,7 +50,7 @@ class RobotsFiles:
         crawler.signals.connect(self.parsed, ROBOTS_PARSED)
 
     def requested(self, request: Request) -> None:
-        """Count a request to a host; if the robots.txt of the host is due, it is read before this request goes out."""
+        """Count a request to a host; if the host's robots.txt is due, Scrapy reads it before this request is sent."""
         netloc = urlparse_cached(request).netloc
         if (copy := self._copies.get(netloc)) is not None:
             copy.n_requests += 1
@@ -63,7 +63,7 @@ class RobotsFiles:
         self._forbidding.add(urlparse_cached(request).netloc)
 
     def look(self) -> None:
-        """Try a page of each host that forbids pages and whose robots.txt is due; such a host may get no request."""
+        """Try a forbidden page of each host whose robots.txt is due, since the host may get no other request."""
         for netloc in self._forbidding & self._copies.keys():
             if self._is_due(self._copies[netloc]):
                 self._ask_again(netloc, most=1)
@@ -78,19 +78,19 @@ class RobotsFiles:
     # -- Scrapy reads a robots.txt
 
     def asked(self, request: Request) -> None:
-        """Prepare a request for a robots.txt; if the file was read before, a failure is no error of the spider."""
+        """Prepare a request for a robots.txt: a file that was read before is requested without retries and cache."""
         if urlparse_cached(request).netloc in self._copies:
             request.meta.update(dont_retry=NOT_RETRIED, dont_cache=True)
 
     def unanswered(self, request: Request) -> Response | None:
-        """A request for a robots.txt failed; if the file was read before, return an answer that keeps its rules."""
+        """A request for a robots.txt failed; if the file was read before, return an answer that keeps the rules."""
         if request.meta.get("dont_retry") == NOT_RETRIED:
             return Response(request.url, status=503)
         self._copies[_netloc(request)] = _Copy(self._refresher.clock())
         return None
 
     def fetched(self, request: Request, response: Response) -> Response:
-        """Take in the answer to a request for a robots.txt; return the earlier content if it cannot be read now."""
+        """Take in the answer to a request for a robots.txt; return the earlier content if the answer is useless."""
         netloc, status = _netloc(request), response.status
         before = self._copies.get(netloc)
         if before is not None and (status == 429 or not (status < 300 or 400 <= status < 500)):

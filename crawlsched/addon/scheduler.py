@@ -1,8 +1,8 @@
 """The Scrapy scheduler: slots come at a fixed rate, and each slot sends one request.
 
 A slot sends the first of these: a redirect or retry of a request already under way; a second fetch of a page that was
-fetched a moment ago; a page of the first start requests. If there is none of these, due sitemaps, the requests of the
-fallback scheduler, and pages (best crawl value first) take turns.
+fetched a moment ago; a page of the first start requests. Otherwise three kinds take turns: due sitemaps, requests of
+the fallback scheduler, and pages (best crawl value first).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ FALLBACK_SCHEDULER = "SCHEDULER_BEFORE_CRAWLSCHED"
 #: Seconds between two checks of work that is not urgent. If a handler of spider_idle raises DontCloseSpider, the signal
 #: is sent again after this time, as in Scrapy.
 LOOK_INTERVAL = 5.0
-# If a request is made of another request, it must not take over these keys of meta.
+# A request that is made of another request must not take over these keys of meta.
 _OWN_META = ("crawlsched_visit", "crawlsched_source", "crawlsched_changed", "crawlsched_named_by_site")
 # Marks a request for which `_pass_filter` has set dont_filter.
 _FILTERED_META = "crawlsched_filtered"
@@ -73,7 +73,7 @@ class Scheduler(BaseScheduler):
         self._continuations: deque[Request] = deque()
         self._offered: Request | None = None  # the request that engine.crawl() has now
         self._handed_over: deque[Request] = deque()  # requests for the next calls of next_request()
-        self._givers = deque([self._give_source, self._give_fallback, self._give_page])  # the last giver is at the end
+        self._givers = deque([self._give_source, self._give_fallback, self._give_page])  # in the order of their turns
         self._closed = False
         self._was_stopped = False  # whether this standby was stopped before its crawl began
         self._look_whether_quiet_at = 0.0
@@ -81,17 +81,17 @@ class Scheduler(BaseScheduler):
         _, self._fingerprint = fingerprints(crawler.request_fingerprinter, refresher.settings.ignore_parameters)
         filter_class = load_object(crawler.settings["DUPEFILTER_CLASS"])
         self._filters = getattr(filter_class, "request_seen", None) is not BaseDupeFilter.request_seen
-        # The project's own filter, and the requests that it has passed in this run. Scrapy's filter is not asked, since
-        # it knows no more URLs than the pages.
+        # The project's own filter, and the requests that it has let through in this run. Scrapy's own filter is not
+        # asked: it would add nothing to the known pages.
         is_own = self._filters and filter_class is not RFPDupeFilter
         self._own_filter: Any = scrapy_versions.dupefilter_of(fallback) if is_own else None
         self._passed: set[bytes] = set()
-        # A sitemap is read up to a limit, so a body that would unpack to far more than the limit is not unpacked.
+        # A sitemap is read up to a limit, so a much larger body is not unpacked.
         self._longest_source = min(filter(None, (2 * Limits().max_bytes, crawler.settings.getint("DOWNLOAD_MAXSIZE"))))
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Make the scheduler for a crawler, and the fallback scheduler, which the project has configured."""
+        """Make the scheduler for a crawler, and the fallback scheduler that the project configures."""
         refresher = refresher_of(crawler)
         path = crawler.settings[FALLBACK_SCHEDULER]
         fallback: BaseScheduler = build_from_crawler(load_object(path), crawler)
@@ -172,9 +172,9 @@ class Scheduler(BaseScheduler):
         return bool(self._handed_over or self._continuations or self._fallback.has_pending_requests())
 
     def enqueue_request(self, request: Request) -> bool:
-        """Take a request: for a slot, a redirect, a retry, for a page, or for the fallback scheduler.
+        """Take a request of the engine: for a slot, for a page, for the fallback scheduler, or a redirect or retry.
 
-        It returns False if the page is known already, or was forgotten on purpose.
+        Return False if the page is known already, or was forgotten on purpose.
         """
         yielded_by = request.meta.pop(CALL_META, None)
         if request is self._offered:
@@ -190,8 +190,8 @@ class Scheduler(BaseScheduler):
                 visit.is_waiting = True
                 self._continuations.append(request)
                 return True
-            # The visit has ended, so the spider yields the sent request again, or a request made of it. The sent
-            # request must not change, since the ends of the visit's items are noticed by it. So a copy is made.
+            # The visit has ended: the spider yields the sent request again, or a request made of it. The sent request
+            # must stay as it is, since it shows when the visit's items end. So a copy is made.
             request = _without_visit(request)
         template = self._kept_as(request, was_sent=token is not None)
         delivery = self._refresher.book.get(yielded_by)
@@ -224,8 +224,8 @@ class Scheduler(BaseScheduler):
     def signal(self, urls: Sequence[str], source: str = "spider") -> int:
         """Announce that pages may have changed: ``crawler.engine.scheduler.signal(["https://example.com/a"])``.
 
-        It returns how many announcements of pages of the collection count; other URLs are ignored. The quality of the
-        announcements is learned for each `source`.
+        It returns the number of announcements that count. URLs that are no pages of the collection are ignored. The
+        quality of the announcements is learned for each `source`.
         """
         announcing = self._refresher.sharing or self._refresher.polls
         return announcing.signal(urls, source, self._refresher.clock())
@@ -305,11 +305,10 @@ class Scheduler(BaseScheduler):
         engine = self._crawler.engine
         is_held_up = self._refresher.rate.is_behind or self._refresher.must_wait(now)
         if self._handed_over or engine.paused or engine.needs_backout() or is_held_up:
-            # The slot is not lost: the slot clock makes up for it if the engine is free again within the longest debt
-            # of the clock.
+            # The slot is not lost: the slot clock makes up for it later, up to the longest debt of the clock.
             self._arm(min(1.0 / slots.rate, LOOK_AGAIN))
             return
-        # At hundreds of slots a second, several may have come since the last tick. The clock still keeps them apart.
+        # At hundreds of slots a second, several slots may have become due since the last tick.
         while slots.is_due(now):
             if self._give(now):
                 slots.take(now)
@@ -321,7 +320,7 @@ class Scheduler(BaseScheduler):
         self._arm(slots.next_time(now) - self._refresher.clock())
 
     def _look_whether_quiet(self, now: float) -> None:
-        """Send spider_idle when start() and all that this run has asked for have ended."""
+        """Send spider_idle when start(), and all pages and requests of this run, have ended."""
         if self._handed_over or now < self._look_whether_quiet_at:
             return
         self._look_whether_quiet_at = now + LOOK_AGAIN
@@ -332,7 +331,7 @@ class Scheduler(BaseScheduler):
             return
         if not self._refresher.is_quiet() or self._continuations or self._fallback.has_pending_requests():
             return
-        self._look_whether_quiet_at = inf  # it is not sent again, unless a handler makes requests
+        self._look_whether_quiet_at = inf  # spider_idle is not sent again unless a handler makes requests
         results = self._crawler.signals.send_catch_log(
             signals.spider_idle, spider=self._spider, dont_log=(DontCloseSpider, CloseSpider)
         )
@@ -389,7 +388,7 @@ class Scheduler(BaseScheduler):
             "crawlsched_named_by_site": not is_own and source.kind != "robots",
             "download_maxsize": self._longest_source,
         }
-        # If a site names a sitemap, other components may filter it out, as they may filter out any page.
+        # Other components may filter out a sitemap that a site names, like any page.
         return self._send(visit, lambda: Request(source.url, NO_CALLBACK, dont_filter=is_own, meta=meta))
 
     def _give_fallback(self, now: float) -> bool:
@@ -470,5 +469,5 @@ def _without_visit(request: Request) -> Request:
 
 
 def _pass_filter(request: Request) -> None:
-    """Let Scrapy's filter pass a request."""
+    """Make Scrapy's filter let a request through."""
     request.dont_filter = request.meta[_FILTERED_META] = True

@@ -1,4 +1,4 @@
-"""The second gate: a slot decides which request goes out, and here the request waits for its turn to be sent.
+"""The second gate: a slot has chosen a request, which waits here until it may be sent.
 
 Between the slot and this gate, names are looked up, robots.txt files are read, and other components act. They may delay
 several requests and then release all of them together. Here the requests leave one by one. This wait is not part of the
@@ -71,7 +71,7 @@ class Gate:
         is_first = not self._next.locked and host not in self._of_host
         free_at = max(self._free_at(host, distance), self.rate.pace.next_time(self.clock()))
         if is_first and not self._seconds_to(free_at):
-            self._sent(host)  # the usual case, without locks, which cost time
+            self._sent(host)  # the usual case needs no lock
         elif distance:
             # The requests to a host wait in their order, while requests to other hosts pass.
             lock = self._of_host.setdefault(host, DeferredLock())
@@ -120,7 +120,7 @@ async def _held(lock: DeferredLock) -> AsyncIterator[None]:
 
 
 class PacedHandlers:
-    """Stands before Scrapy's download handlers, and lets requests pass at the pace of the crawl."""
+    """Wraps Scrapy's download handlers, so that requests are sent at the pace of the crawl."""
 
     def __init__(self, crawler: Crawler, handlers: Any, refresher: Refresher) -> None:
         self._crawler = crawler
@@ -130,7 +130,8 @@ class PacedHandlers:
         configured = crawler.settings.getwithbase("DOWNLOAD_HANDLERS")
         paths = {scheme: path for scheme in PORTS if scheme != "s3" and (path := configured.get(scheme))}
         self._looked_up = {name for name, path in paths.items() if load_object(path).__module__.startswith("scrapy.")}
-        # Without a grant of the rate a request waits. If it were given up, a request that is no page would be lost.
+        # While the crawl has no grant of the rate, requests wait. If they were given up, requests that are no pages
+        # would be lost.
         self._gate = Gate(
             refresher.rate, refresher.clock, lambda: refresher.rate.rests or not refresher.may_send(), self._ends
         )
@@ -143,7 +144,7 @@ class PacedHandlers:
         return deferred_from_coro(self.download_request_async(request))
 
     async def download_request_async(self, request: Request) -> Response:
-        """Give a request its turn, and hand it to the handler of its scheme."""
+        """Wait for a request's turn, and hand the request to the handler of its scheme."""
         url = urlparse_cached(request)
         if url.scheme not in PORTS:  # the request does not use the network
             return await scrapy_versions.download_by(self._handlers, request, self._crawler)
@@ -151,7 +152,7 @@ class PacedHandlers:
             return await self._download(request)
         except Exception as error:
             if (visit := self._refresher.visits.get(request.meta.get("crawlsched_visit"))) is not None:
-                # The host has answered even if a component has cut its answer off.
+                # If a component of this crawl cut the answer off, the host did answer.
                 visit.unanswered = not scrapy_versions.was_cut_off_here(error)
             raise
 
@@ -172,7 +173,7 @@ class PacedHandlers:
     async def judged_host(self, request: Request) -> str:
         """Wait for the address to which the request connects, and refuse a private address that a site has named.
 
-        The handler reports an unknown name.
+        An unknown name is left to the handler, which reports it.
         """
         url = urlparse_cached(request)
         host, port, proxy = url.hostname or "", url.port or PORTS[url.scheme], request.meta.get("proxy")
@@ -269,7 +270,7 @@ class DownloaderSlots:
         slot = scrapy_versions.download_slot(self._crawler, name)
         concurrency = self._concurrency if slot is None else slot.concurrency
         if 0 < concurrency <= open_visits:
-            return now + LOOK_AGAIN  # the end of a visit to it is announced at once
+            return now + LOOK_AGAIN  # the end of a visit to the host is announced at once
         if slot is None:
             return now
         # If a host will be free before the next slot, its request goes out at the present slot, and Scrapy waits for

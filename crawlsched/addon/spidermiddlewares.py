@@ -22,9 +22,9 @@ __all__ = ["DeliveryMiddleware", "token_of"]
 class DeliveryMiddleware:
     """Watch what a callback yields: when its delivery ends, and which delivery a request comes from.
 
-    It is nearest to the engine, so it counts only output that all other spider middlewares have passed. The
-    extension counts the items that leave the pipelines, and the scheduler takes the requests. Scrapy 2.13 passes the
-    spider to each method; no method needs it.
+    It is nearest to the engine, so it counts only output that all other spider middlewares let through. The extension
+    counts the items that leave the pipelines, and the scheduler takes the requests. Scrapy 2.13 passes the spider to
+    each method; no method needs it.
     """
 
     def __init__(self, refresher: Refresher) -> None:
@@ -87,7 +87,7 @@ class DeliveryMiddleware:
         self, response: Response, exception: Exception, spider: Spider | None = None
     ) -> list[Any] | None:
         """Handle an exception that says that the response is not the callback's page, or that the crawl has to end."""
-        if isinstance(exception, CloseSpider):  # of a callback that raised before it had yielded anything
+        if isinstance(exception, CloseSpider):  # the callback raised it before it yielded anything
             self._book.called_back(token_of(response), self._clock())
         if not isinstance(exception, NotThePage):
             return None

@@ -1,4 +1,4 @@
-"""Subscribing: asks the hubs that feeds name for notices, once a day (WebSub, section 5)."""
+"""Subscribing: once a day, the hub of each feed is asked for notices (WebSub, section 5)."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def packed(text: str, max_bytes: int) -> bytes:
     data = text.encode("utf-8", "replace")
     compressed = zlib.compress(data)
     while len(compressed) > max_bytes:
-        # The factor 0.9 is needed since a shorter text is compressed less well than the whole text.
+        # The factor 0.9 is needed since a shorter text is compressed less well.
         data = data[: int(0.9 * len(data) * max_bytes / len(compressed))]
         compressed = zlib.compress(data) if data else b""
     return compressed

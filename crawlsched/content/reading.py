@@ -18,8 +18,8 @@ __all__ = ["MOST_TEXT_BYTES", "Body", "Content", "compare", "is_current", "is_qu
 
 #: To find changes in a page's text, at most this many bytes of its unpacked body are read. Other bodies are read whole.
 MOST_TEXT_BYTES = 4_000_000
-# Larger bodies are read in a thread, so that they do not delay slots. A body of this size takes 12 ms if it consists of
-# tags. For smaller bodies, the use of a thread costs as much as the work.
+# Larger bodies are read in a thread, so that they do not delay slots. A body of this size takes up to 12 ms. For
+# smaller bodies, a thread would cost as much as the work.
 _QUICK_BELOW = 10_240
 
 

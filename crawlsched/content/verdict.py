@@ -95,16 +95,16 @@ class Verdict(NamedTuple):
 
 
 class Circumstances(NamedTuple):
-    """The facts, other than the page's old and new content, on which a verdict depends.
+    """The facts on which a verdict depends, besides the page's old and new content.
 
     Attributes
     ----------
     suspicion : Outcome.WRONG, Refetch or None
         For a page that has lost nearly all of its text. WRONG: the host is known to serve the new content instead of
-        pages. A Refetch: a fetch that is needed to find out.
+        pages. A Refetch: only a further fetch can show whether the content is wrong.
     min_change : float
-        A change with a smaller 1 - similarity does not count. The stored content then stays the same, so that many
-        small changes together count.
+        A change does not count if 1 - similarity is smaller than this. The stored content then stays the same, so that
+        many small changes together count.
     """
 
     finding: Finding | None = None  # the detector's finding; None where the recipe has no blocks
@@ -126,8 +126,8 @@ class Circumstances(NamedTuple):
 def judge_status(status: int, *, is_known: bool = False, is_believed: bool = False) -> Verdict:
     """Judge a response without content.
 
-    A 304 counts if the page's content was read before (`is_known`), and if the validators in its request are not known
-    to be unreliable (`is_believed`).
+    A 304 counts if the page's content was read before (`is_known`), and if the validators in its request may be
+    reliable (`is_believed`).
 
     Examples
     --------

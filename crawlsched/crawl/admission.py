@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(eq=False, kw_only=True)
 class Admission:
-    """How pages and sources come in.
+    """Takes in pages and sources.
 
     `sharing` takes pages and sources that belong to other shards. `asks_robots` is true if Scrapy does not read
     robots.txt files itself (ROBOTSTXT_OBEY). `not_data` counts, by callback, the requests that could not be written
@@ -107,13 +107,12 @@ class Admission:
         if page == asked.found_on and not asked.again and not marks & BY_START:
             # The page links to itself. Scrapy's filter would have refused this request as a duplicate.
             return AdmissionResult.KNOWN, page
-        # Whether the page was named by a site or an earlier run but never visited, and this run requests it for the
-        # first time.
+        # Whether this run requests the page for the first time, and no run has visited it.
         is_first = pages.state.item(page) == NEW and not marks & AWAITED
         is_claimed = bool(marks & (BY_START | AWAITED))  # another request of this run asks for the page
         again = asked.again or self._is_new_to_filter(page, marks, asked)
         goes_itself = again and not is_first and (is_claimed or not asked.is_start)
-        # If a page was never visited, the first request of a run counts, since Scrapy's filter would pass that request.
+        # If a page was never visited, the first request of a run counts, since Scrapy's filter would let it through.
         stays = (goes_itself and is_claimed) or (pages.state.item(page) == NEW and not is_first)
         self._take_over(page, asked, now, stays=stays, is_news=not (is_first or goes_itself))
         if goes_itself:
@@ -122,7 +121,7 @@ class Admission:
         return AdmissionResult.NEW if is_first else AdmissionResult.KNOWN, page
 
     def _is_new_to_filter(self, page: int, marks: int, asked: PageRequest) -> bool:
-        """Whether Scrapy's filter would pass this request, as the first for its page that is no start request."""
+        """Whether this is the page's first request besides start requests, so that Scrapy's filter would allow it."""
         if not marks & BY_START or asked.is_start or page in self._passed:
             return False
         if asked.digest == self.collection.planner.pages.request_digest.item(page):
@@ -219,7 +218,7 @@ class Admission:
         return int(differ.size)
 
     def weigh_all(self, shard: Shard, clock: Callable[[], float], add_work: Callable[[Iterator[None]], None]) -> None:
-        """Ask CRAWLSCHED_IMPORTANCE about all stored pages without a stated importance, and apply the rules.
+        """Ask CRAWLSCHED_IMPORTANCE about all stored pages without a stated importance, and apply CRAWLSCHED_PAGES.
 
         It runs at each start, since the function may have changed. Another thread reads the pages. The crawling thread
         weighs them in slices between the slots. Pages whose importance stays the same are not touched.
@@ -258,7 +257,7 @@ class Admission:
     # -- pages and sources come in
 
     def add(self, found: Sequence[FoundPage], now: float) -> list[AdmissionResult]:
-        """Take in unknown pages, unless they are kept out; return what became of each."""
+        """Take in unknown pages unless a limit or `forget` excludes them; return the result for each page."""
         results, n_hosts = [self._result_of(page, now) for page in found], len(self.collection.hosts)
         if added := [page for page, result in zip(found, results, strict=True) if result is AdmissionResult.NEW]:
             self.collection.add_pages(added, now, [self._worth(page) for page in added])
@@ -282,7 +281,7 @@ class Admission:
         return AdmissionResult.NEW
 
     def named(self, pages: Sequence[FoundPage], now: float) -> dict[str, int]:
-        """Take in pages, some with a stated importance; return how many were ``weighed``, and how many `add` met."""
+        """Take in pages, some with an importance; count the ``weighed`` pages, and each result of `add`."""
         stated, unknown = dict[int, float](), dict[bytes, FoundPage]()
         for page in pages:
             row = self.collection.index.page(page.request_fingerprint)
@@ -295,11 +294,11 @@ class Admission:
         return {**Counter(results), "weighed": weighed}
 
     def is_elsewhere(self, found: FoundPage, found_on: str, now: float) -> bool:
-        """If the shard of a found page is not here, hand the page over; return whether it was handed over."""
+        """If another process has the shard of a found page, hand the page over, and return True."""
         return self.sharing is not None and self._hand_over(found.host, FOUND, to_data(found), found_on, now)
 
     def _hand_over(self, host: str, kind: str, data: dict[str, Any], found_on: str, now: float) -> bool:
-        """If the shard of a host is not here, hand data over to it; return whether it is not here."""
+        """If another process has the shard of a host, hand data over to that process, and return True."""
         if self.sharing is None or self._is_here(host):
             return False
         of = self.collection.shards.number_of(found_on)

@@ -1,4 +1,4 @@
-"""A collection in memory: its pages and their planner, with the store from which they are read and to which they go."""
+"""A collection in memory: its pages, their planner, and the store that pages are read from and written to."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ FLUSH_INTERVAL = 0.3
 # intervals.
 _READ_AHEAD = 0.7
 # If a page was not read ahead, it is read together with this number of pages that are likely to be picked soon. Reading
-# ahead always reads this number of pages more than are likely to be picked.
+# ahead always adds this number of pages.
 _READ_TOGETHER = 32
 # The last writes of a crawl may take this time (seconds). A third of this time is the limit for the work of the other
 # thread, and for the database's answer to each statement.
@@ -56,7 +56,7 @@ _LAST_WRITES = 15.0
 _READING = "reading what the next visits need"
 
 
-# Names of the facts that visits learn from a page's content, without its traces.
+# The stored facts about a page's content, except its traces.
 _OF_CONTENT = ("fingerprint", "pending_fingerprint", "recipe", "etag", "last_modified", "moved_to")
 
 
@@ -107,7 +107,7 @@ class Collection:
         self.withheld = Withheld(settings.withhold)
         #: The number of pages that requests of this run have added, and whose requests have not ended.
         self.n_awaited = 0
-        #: For each host most of whose pages fail: since when and how they fail.
+        #: By host: since when, and how, most of its pages fail.
         self.failing_hosts: dict[int, dict[str, Any]] = {}
         self.lease: Lease
         #: Functions that are called between the last write and the end of the lease.
@@ -287,7 +287,7 @@ class Collection:
         if self.unread is not None:
             pages = [self.unread]
         elif now - self._read_ahead_at < _READ_AHEAD or len(self.facts) >= self.planner.pages.n:
-            return  # choosing pages is slow, so it is rare; or all facts are here
+            return  # pages were chosen a moment ago, or all facts are here
         else:
             self._read_ahead_at = now
             wanted = _READ_TOGETHER + int(2 * _READ_AHEAD * self.planner.bandwidth)
@@ -327,7 +327,7 @@ class Collection:
         self.unsaved.hand_over(self.write_behind.submit, now)
 
     def must_wait(self, now: float) -> bool:
-        """Whether the store is so far behind that no more may be crawled until it has caught up."""
+        """Whether crawling must wait until the store has caught up."""
         return self.unread is not None or self.unsaved_for(now) > _LONGEST_UNSAVED + FLUSH_INTERVAL
 
     def unsaved_for(self, now: float) -> float:
@@ -384,6 +384,6 @@ class FactsCache:
         self._unsaved.pop(page, None)
 
     def written(self, batch: int) -> None:
-        """All batches up to this one are in the store."""
+        """Note that all batches up to this one are in the store."""
         for page in [page for page, (_, number) in self._unsaved.items() if number <= batch]:
             self._stored[page] = self._unsaved.pop(page)[0]

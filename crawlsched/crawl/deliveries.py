@@ -71,7 +71,7 @@ class DeliveryBook:
     def ask(self, page: int, marks: int, now: float) -> None:
         """Have a page delivered at its next visit."""
         for delivery in self._of_page.get(page, ()):
-            delivery.owed &= ~marks  # what is asked for during this delivery stays due
+            delivery.owed &= ~marks  # marks that are set during this delivery stay due
         known = self._marks.item(page)
         self._collection.set_marks(page, (known | marks) & ~TRIED, now)
         if known & TRIED and self._one_pass is not None:

@@ -21,7 +21,7 @@ from crawlsched.store import PageFacts, Source, host_of
 
 __all__ = ["Dispatcher"]
 
-# A slot tries at most this number of pages whose requests cannot be made or are refused.
+# A slot gives up after this number of pages whose requests cannot be made or are refused.
 _TRIES = 20
 
 
@@ -53,7 +53,7 @@ class Dispatcher:
     def next_start(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, PageFacts] | None:
         """Begin the visit of the next page in line among the first start requests, and return it."""
         line, planner = self.starts.line, self._planner
-        planner.frontier.advance(now)  # probes need the number of new pages, and `pick` is not called now
+        planner.frontier.advance(now)  # as `pick` does: probes need the number of new pages
         for _ in range(len(line)):
             page = line.popleft()
             if not self.collection.knows(page) or planner.in_flight(page):
@@ -149,8 +149,7 @@ class Dispatcher:
             return source.etag, source.last_modified
         facts = self.collection.facts_of(visit.page)
         recipe = self._recipes.of(facts.url, meant_for(facts.template_data))
-        # The response must have content for an undelivered change, for a second fetch, and for a page that has another
-        # recipe now.
+        # A 304 is no use for an undelivered change, for a second fetch, or for a page that has another recipe now.
         if facts.pending_fingerprint is not None or facts.fingerprint is None or visit.probe is not None:
             return None, None
         if self.book.wants_content(visit.page) or not is_current(facts.recipe, recipe):
@@ -174,7 +173,7 @@ class Dispatcher:
         address = None
         if visit.probe is not None and visit.probe.impossible_url is not None:
             address = body.url
-            # It is read under the URL of the page that may have been replaced, so that both contents can be compared.
+            # The body is read under the URL of the suspect page, so that the two contents can be compared.
             body, recipe = body._replace(url=visit.probe.first.url), self._recipes.of(visit.probe.first.url, meant)
             before, given = None, b""
         text_bytes = self.collection.settings.kept_text_bytes

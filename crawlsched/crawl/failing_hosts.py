@@ -20,7 +20,8 @@ logger = logging.getLogger(__name__)
 _LEAST = 3
 # For each page that answers again, this number of other failing pages of its host are tried.
 _ASKED_WITH_IT = 8
-# A step checks this number of rows, which takes a millisecond. Checks of n steps are at least n seconds apart.
+# A step checks this number of rows, which takes a millisecond. After a check of n steps, the next check waits for n
+# seconds.
 _AT_ONCE = 2**15
 
 

@@ -13,7 +13,7 @@ __all__ = ["FIRST_MINUTE", "beginning", "minute"]
 FIRST_MINUTE = 60.0
 # Outcomes of visits that found no page.
 _FAILED = ("error", "refused", "gone", "wrong", "dropped")
-# The line mentions only what took at least this share of the slots.
+# The line mentions a cause only if it took at least this share of the slots.
 _WORTH_TELLING = 0.05
 
 
@@ -42,7 +42,7 @@ def beginning(
 def minute(stats: Mapping[str, Any], n_pages: int, n_copies: int, n_withheld: int, n_missing: float = 0.0) -> str:
     """Say what the first minute was spent on, and what leaves bandwidth unused.
 
-    `n_missing` says how many crawls a second more than the bandwidth CRAWLSCHED_PAGES asks for.
+    `n_missing` is the number of crawls a second by which CRAWLSCHED_PAGES exceeds the bandwidth.
 
     >>> slots = {"used": 280, "no_free_host": 20}
     >>> print(minute({f"crawlsched/slots/{name}": n for name, n in slots.items()}, 900, 250, 0))

@@ -37,7 +37,7 @@ class _Round:
 
 
 class Growth:
-    """Notice when one place of a site brings more new URLs than can be crawled, for a long time.
+    """Notice when, for a long time, one place of a site brings more new URLs than can be crawled.
 
     Attributes
     ----------
@@ -116,7 +116,7 @@ def _place(url: str) -> str:
 
 
 def _parameters(url: str) -> list[tuple[str, str]]:
-    """Return the name of each parameter in a URL's query, with the name of a place: the URL without the parameter."""
+    """Return the name of each parameter of a URL, with its place: the name and the URL without the parameter."""
     if "?" not in url:
         return []
     names = {parameter.partition("=")[0].replace("*", "") for parameter in urlsplit(url).query.split("&")} - {""}

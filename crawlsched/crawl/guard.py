@@ -77,6 +77,6 @@ def _capital(name: str) -> str:
     return name[:1].upper() + name[1:]
 
 
-#: A request that waits is given up after this number of seconds, or of slots if these take longer. A request may have
-#: to wait for the turn of a robots.txt, and after that for its own turn.
+#: A waiting request is given up after this number of seconds, or after this number of slots if they take longer. It may
+#: have to wait for a robots.txt first, and then for its own turn.
 PATIENCE, SLOTS_OF_PATIENCE = 60.0, 4.0

@@ -39,7 +39,7 @@ class Hosts:
     """Host names as dense numbers, with what each host has asked of us.
 
     A host is what Scrapy's downloader counts as one host: the host name without the port, or ``meta["download_slot"]``.
-    `shares` has, by host, the largest share of `bandwidth` for it; ``*`` stands for each host that is not named.
+    `shares` has the largest share of `bandwidth` by host name; ``*`` is any host that is not named.
 
     Examples
     --------
@@ -105,10 +105,10 @@ class Hosts:
         return True
 
     def failed(self, host: int, asked_at: float, now: float, wait: float) -> None:
-        """Count an error or a missing answer of a host; after eight in a row it rests for `wait` seconds or more.
+        """Count an error or a missing answer of a host; after eight in a row the host rests for `wait` seconds or more.
 
-        A request that was sent before the last round's first error came is of the same round. The rest grows up to an
-        hour.
+        A request that was sent before the first error of the last round belongs to that round. The rest grows to an
+        hour at most.
         """
         before = self._errors.get(host, _NONE)
         is_next = asked_at >= before.heard_at

@@ -1,4 +1,4 @@
-"""What was learned of templates and sites, as far as it is in memory."""
+"""Knowledge of templates and sites, as far as it is in memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SLUG = re.compile(r"[-_%,.+~]|[^\x00-\x7f]")
 
 
 class Learned:
-    """The `TemplateNoise` of each template and the `SharedTexts` of each site; at most `most` of both are in memory.
+    """The `TemplateNoise` of each template and the `SharedTexts` of each site; at most `most` of them are in memory.
 
     Only the crawling thread uses this class.
 
@@ -85,9 +85,9 @@ def places_of(read: Callable[[str], Mapping[str, Any] | None], names: Iterable[s
 def template_and_site(url: str, recipe: str) -> tuple[str, str]:
     """Return the names under which a page's template and site are stored.
 
-    Pages of a site are of one template if their folders have the same pattern, in which a number is ``#`` and a name of
-    several words is ``*``. This is only a guess: pages that look alike may be of several templates, and each of these
-    costs a probe.
+    Pages of a site are of one template if their folders have the same pattern. In a pattern, a number is ``#``, and a
+    name of several words is ``*``. This is only a guess: pages that look alike may be of several templates, and each of
+    these costs a probe.
 
     >>> template_and_site("https://example.com/news/2026/tea-is-back?page=2", "blocks/6")
     ('example.com/https/news/#/*', '//example.com https blocks/6')

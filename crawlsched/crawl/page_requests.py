@@ -122,7 +122,7 @@ class Handover:
 
 
 class Share(Protocol):
-    """The part of one process in a shared collection: what `Refresher` uses of `SharedCrawl`."""
+    """The part of `SharedCrawl` that `Refresher` uses."""
 
     handing_over: Handover
     rate: float  # the granted rate, in requests per second

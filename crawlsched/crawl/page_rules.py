@@ -17,7 +17,7 @@ __all__ = ["PageRules"]
 
 
 class PageRules:
-    """Finds the rule of a page (the first rule that fits its URL), and keeps the numbers of pages within their limits.
+    """Finds the rule of a page (the first that fits its URL), and limits the number of pages of each rule.
 
     >>> rules = PageRules([PageRule("*/news/*", max_pages=1.0), PageRule("a.example", max_interval=60.0)], most=3)
     >>> [rules.number(url) for url in ("http://a.example/news/1", "http://a.example/", "http://b.example/")]

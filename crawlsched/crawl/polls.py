@@ -26,15 +26,15 @@ __all__ = ["Polls"]
 
 logger = logging.getLogger(__name__)
 
-# Of the sources that pages name, at most this number on one host are polled.
+# On each host, at most this number of the sources that pages name are polled.
 _MOST_OF_A_HOST = 5
-# A source is polled after a notice at most once in this share of the interval between polls.
+# After a poll of a source, notices are ignored for this share of the interval between polls.
 _BETWEEN_NOTICES = 1 / 64
 
 
 @dataclass(eq=False)
 class Polls:
-    """Takes what sources and senders of pings announce to the planner, in slices between the slots."""
+    """Passes announcements from sources and senders of pings to the planner, in slices between the slots."""
 
     collection: Collection
     admission: Admission
@@ -107,7 +107,7 @@ class Polls:
                         self.collection.unsaved.source(source, now)
 
     def page_names(self, visit: Visit, url: str, body: bytes, now: float) -> None:
-        """Add to the sources the feeds and sitemaps that a new or changed page names."""
+        """Add the feeds and sitemaps that a new or changed page names."""
         if visit.page < 0 or not self._settings.find_sources:
             return
         for named in linked_sources(body, url):
@@ -134,7 +134,7 @@ class Polls:
             if listed is None and self.collection.shards.of_name(host_of(url)) is not None:
                 refused.add("too-many-children", url)
             if listed is None or self._sources[listed].parent != number:
-                continue  # of two indexes that name a sitemap, only the first one's dates count
+                continue  # if two indexes name a sitemap, only the dates in the first index count
             child = self._sources.describe(listed, listed_lastmod=lastmod)
             self.collection.unsaved.source(child, now)
             if lastmod not in (None, child.read_lastmod):
@@ -233,7 +233,7 @@ class Polls:
     def announce(self, pages: NDArray[np.intp], sender: str, now: float) -> int:
         """Announce that pages may have changed; return how many announcements count.
 
-        A second announcement of a page by the same sender before its next crawl is no new evidence, and does not count.
+        If a sender announces a page again before the page is crawled, this is no new evidence, and does not count.
         """
         source = self.admission.add_source("ping", sender, now) if pages.size else None
         if source is None:

@@ -14,7 +14,7 @@ _NAT64 = ip_network("64:ff9b::/96")
 def is_private(address: str, allowed: Iterable[IPv4Network | IPv6Network] = ()) -> bool:
     """Whether an address (version 4 or 6, with or without brackets) is not of the public internet.
 
-    Such addresses are loopback, private and link-local ones. The ranges of `allowed` may be asked all the same.
+    Such addresses are loopback, private and link-local ones. Addresses in the ranges of `allowed` count as public.
 
     Examples
     --------

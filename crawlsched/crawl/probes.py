@@ -15,32 +15,32 @@ from crawlsched.content.reading import Content
 
 __all__ = ["APART", "Probe", "Probes"]
 
-#: Seconds between a first fetch and its second fetch. Then a clock on the page that shows seconds differs in 19 of 20
-#: cases, and few edits fall between the two fetches. With a whole second, the second fetch missed a slot, and on fast
-#: sites more edits fell between the two fetches.
+#: Seconds between a first fetch and its second fetch. At this distance, a clock that shows seconds differs in 19 of 20
+#: cases, and few edits fall between the two fetches. At 1.0, the second fetch missed a slot, and on fast sites more
+#: edits fell between the fetches.
 APART = 0.95
 
-# All visits that look changed are probed until this number of probes in a row have brought nothing new.
+# All visits that look changed are probed until this number of probes in a row has brought nothing new.
 _QUIET_PROBES = 5
-# This share of the visits that find nothing but noise is probed, so that a place that is no longer noise is noticed.
+# This share of the visits that find only noise is probed, to notice places that are no longer noise.
 _SHARE_OF_NOISE = 0.02
 _SHARE_UNTIL_CONFIRMED = 0.1
 _CONFIRMED = 12
 _RETURNS = 5.0
 _MOST_WAITING = 50
-# Second fetches of judged visits are at most this share of the visits that could find a change, plus this number.
+# Second fetches of judged visits are at most `_SHARE` of the visits that could find a change, plus `_AT_LEAST`.
 _SHARE, _AT_LEAST = 0.04, 6
-# An announcement is evidence of a change. So a visit after an announcement to a page of an unknown template is put off
-# only while second fetches are fewer than this share of visits. Just after the first copies were made, all visits are
-# of this kind, and each slot finds a change.
+# An announcement is evidence of a change. So if a page of an unknown template was announced, its visit is put off only
+# while second fetches are below this share of visits. Just after the first copies, all visits are such visits, and each
+# slot finds a change.
 _SHARE_IF_ANNOUNCED = 1 / 6
 # Limits of all second fetches, including those of visits that are put off. Beyond the limits, an apparent change is
 # delivered without a second fetch. If several pages share a template, the limits are doubled until the template is
 # confirmed, since a second fetch then teaches something about all these pages.
 _AT_LEAST_OF_ALL, _TIMES_IF_SHARED = 30, 2
-# While first copies are made, and until there were `_ENOUGH_VISITS` visits, second fetches are at most as many as
-# visits to known pages, and at most `_BESIDE_FIRST_COPIES`. Without second fetches, each visit would deliver content
-# that differs at every fetch.
+# While first copies are made, and during the first `_ENOUGH_VISITS` visits, second fetches have two limits: the number
+# of visits to known pages, and `_BESIDE_FIRST_COPIES`. Without second fetches, content that differs at every fetch
+# would be delivered at each visit.
 _ENOUGH_VISITS, _BESIDE_FIRST_COPIES = 1_000, 12
 
 
@@ -55,7 +55,7 @@ class Probe:
     was_conditional: bool  # whether the first fetch was conditional
     asked_at: float  # POSIX seconds
     elapsed: float = inf  # seconds since the visit before the first fetch; infinite if there was none
-    is_urgent: bool = False  # whether it goes out as soon as there is a slot, and not a second after the first
+    is_urgent: bool = False  # whether it goes out at the next slot, without waiting for `APART`
     impossible_url: str | None = None  # the URL to fetch, if it is that of a page that cannot exist
 
 
@@ -66,12 +66,12 @@ class Probes:
     Notes
     -----
     A visit is put off if `verdict` needs a second fetch to decide. It is also put off if its page looks changed and its
-    template was probed fewer than three times. After an announcement it is put off only while second fetches are
-    fewer than one in six visits. All other visits are judged at once, and some of them are probed nevertheless. Visits
-    that look changed are all probed until five probes in a row have shown nothing new, and ever fewer after that. These
+    template was probed fewer than three times. After an announcement it is put off only while second fetches are fewer
+    than one in six visits. All other visits are judged at once, and some of them are probed nevertheless. Visits that
+    look changed are all probed until five probes in a row have shown nothing new, and ever fewer after that. These
     probes are at most 4 in a hundred visits, plus 6. All second fetches together are at most 5 in a hundred visits,
-    plus 30. They are twice as many where pages share a template that was probed fewer than twelve times. At most half
-    of them only confirm noise. Only visits of pages that were seen before are counted.
+    plus 30. This limit is doubled for pages that share a template with fewer than twelve probes. Fetches that only
+    confirm noise may use half of the limit. Only visits of pages that were seen before are counted.
     """
 
     rng: Random
@@ -107,9 +107,9 @@ class Probes:
         return self.n_asked < min(self._n_again, _BESIDE_FIRST_COPIES)
 
     def may_ask(self, page: int, host: int, noise: TemplateNoise | None) -> bool:
-        """Whether a visit of a page of a host may be put off; `noise` is what is known of its template.
+        """Whether the visit of a page may be put off; `noise` is the noise known of the page's template.
 
-        A page whose probe was given up is judged without a probe at the next visit, so that pages of slow hosts are
+        If the probe of a page was given up, the next visit is judged without a probe. So pages of slow hosts are
         judged, too.
         """
         most = _AT_LEAST_OF_ALL + SHARE_AGAIN * self._n_again
@@ -125,7 +125,7 @@ class Probes:
     def confirms_return(self, noise: TemplateNoise | None) -> bool:
         """Decide whether a page that shows former content again needs a second fetch.
 
-        After n confirmed pages of a template in a row (five or more), only the share 5/(n + 1) is fetched again.
+        After n >= 5 confirmed pages of a template in a row, only the share 5/(n + 1) is fetched again.
         """
         n = 0 if noise is None else noise.n_returns
         return self.rng.random() * (n + 1) < _RETURNS
@@ -166,7 +166,7 @@ class Probes:
         return None
 
     def leave(self, is_meant: Callable[[Probe], bool]) -> list[Probe]:
-        """Take out some probes, whether or not their pages will be probed again."""
+        """Take out the probes that `is_meant` selects; return them."""
         left = [probe for probe in self._waiting if is_meant(probe)]
         self._waiting = deque(probe for probe in self._waiting if probe not in left)
         return left

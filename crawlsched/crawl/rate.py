@@ -20,10 +20,11 @@ logger = logging.getLogger(__name__)
 # In a shared crawl, a process makes up for the lost slots of at most this time (seconds). After a restart of the
 # database server, all processes do so at the same time, which adds 2 % to the requests of ten seconds.
 _LONGEST_SHARED_DEBT = 0.2
-# At most this number of seconds' requests, plus one, wait for their turn at the same time.
+# At most one request, and the requests of this time (seconds), wait for their turn together.
 _MOST_WAITING = 0.1
-# The least distance between two requests is this share of the mean distance. It is wider than the slot clock's, since
-# some requests take a few milliseconds longer. So a server, too, gets at most 1.25 rate + 1 requests in any second.
+# The least distance between two requests is this share of the mean distance. It is larger than the slot clock's share,
+# since some requests take a few milliseconds longer. So a server, too, gets at most 1.25 rate + 1 requests in any
+# second.
 _GAP = 0.88
 
 
@@ -114,7 +115,7 @@ class CrawlRate:
         self.paused_since = float(paused_since) if isinstance(paused_since, int | float) else None
 
     def begin(self, now: float) -> None:
-        """Begin the slots after the last run's last request, so restarts send no more than one long run would."""
+        """Begin the slots after the last run's last request, so that restarts add no requests."""
         if self.paused_since is not None:
             logger.warning("The crawl is paused and sends nothing; `crawlsched bandwidth resume` lets it go on.")
         if self._sharing is None:

@@ -1,4 +1,4 @@
-"""The refresher of a crawl: the one place where its parts are made and wired, and what timers call.
+"""The refresher of a crawl: the one place where its parts are made and wired, with the functions that timers call.
 
 * *a request is made* by the spider: `admission`
 * *a slot ticks*: `rate` has the slots, and `dispatcher` says which visit begins
@@ -243,7 +243,7 @@ class Refresher:
         return len(self.collection.index), int(np.count_nonzero(pages.crawled_at[: pages.n] > -np.inf))
 
     def start_slots(self) -> None:
-        """Let the grid of slots begin now; slots during the loading are not made up for."""
+        """Begin the grid of slots now; slots that passed during loading are lost."""
         # Work that has become due meanwhile is done before the first slot, not in it.
         self.planner.frontier.advance(self.clock())
         self.rate.begin(self.clock())
@@ -252,7 +252,7 @@ class Refresher:
     def closing(self) -> Iterator[Callable[[], None] | None]:
         """End the open visits and deliveries, write everything down, and close the store, step by step.
 
-        A step that waits for the disk is yielded as a function, to be run in a thread before the next step.
+        A step that waits for the disk is yielded as a function. The caller runs it in a thread before the next step.
         """
         if not self.is_open:
             return
@@ -284,7 +284,7 @@ class Refresher:
         return self.collection.must_wait(now) or (self.sharing is not None and self.sharing.is_full)
 
     def silence(self, now: float) -> float:
-        """Return for how many seconds a slot has been due that nobody used or gave up; 0 while all have to wait."""
+        """Return for how many seconds a due slot was neither used nor given up; 0 while all requests have to wait."""
         return 0.0 if self.must_wait(now) else self.rate.slots.lateness(now)
 
     def may_send(self, token: object = None) -> bool:
@@ -303,7 +303,7 @@ class Refresher:
         return False
 
     def others_may_go(self, now: float) -> bool:
-        """Whether the pages that wait for the first start requests may go out."""
+        """Whether known pages need no longer wait for the first start requests."""
         if self.starts.is_over:
             return True
         is_busy = any(visit.page >= 0 for visit in self.visits) or self.book.is_calling_back
@@ -344,7 +344,7 @@ class Refresher:
             self.collection.save_host(self.hosts.number(host), now)
 
     def ask_again(self, host: str, now: float, most: int | None = None) -> None:
-        """Let the pages that a host's robots.txt had forbidden be asked for at once; `most`: some of them."""
+        """Make the pages due that a host's robots.txt had forbidden, or `most` of these pages."""
         pages, number = self.planner.pages, self.hosts.number(host)
         refused = np.flatnonzero((pages.state[: pages.n] == REFUSED) & (pages.host[: pages.n] == number))
         self.planner.ask_soon(refused[:most], now)
@@ -374,7 +374,7 @@ class Refresher:
             for visit in self.visits.older_than(now - patience):
                 self.visit_ends.resolve(visit, Outcome.DROPPED, now)
             self.book.give_up(now - patience)
-        # A second fetch that found no slot for this time would come too late: by then the page itself may have changed.
+        # A second fetch that has waited for so long would come too late: the page itself may have changed by then.
         for probe in self.probes.give_up(now - max(PATIENCE, SLOTS_OF_PATIENCE / self.planner.bandwidth)):
             self.collection.wrong_pages.answered(probe.host, probe.first.likeness)
             if self.collection.knows(probe.page):
@@ -388,7 +388,7 @@ class Refresher:
             self._note(now)
 
     def _note(self, now: float) -> None:
-        """Write down the state of the crawl, also between two heartbeats when it pauses."""
+        """Write down the state of the crawl: at each heartbeat, and when the crawl pauses."""
         status = self.status(now)
         self.collection.aside.run(_HEARTBEAT, lambda: self._beat(status))
 

@@ -47,7 +47,7 @@ _PASSING_META = frozenset(
 _OWN_META = "crawlsched_"
 # Keys whose values describe a link to the page, and not the page itself.
 _PLACE_META = frozenset({"depth", "link_text"})
-# The number of bits in a digest for the other attributes of a template.
+# The number of bits in a digest for all attributes of a template except `meta` and `cb_kwargs`.
 _OTHERS = 39
 # Headers that Scrapy's middlewares add to a sent request. A request made of a sent request has them, too.
 _ADDED_WHEN_SENT = frozenset(
@@ -114,8 +114,8 @@ def meta_of(template: RequestTemplate | None) -> dict[str, Any]:
 def template_of(request: Request, spider: Spider, *, was_sent: bool = False) -> RequestTemplate | None:
     """Return the data from which a spider's request can be made again; None for a plain request.
 
-    A request that was made of a sent one (`was_sent`: `response.request.replace()`) has headers that middlewares added
-    to the sent request. These headers are left out. Data that cannot be kept raise ValueError.
+    If the request was made of a sent request (`was_sent`), the headers that middlewares added are left out. Data that
+    cannot be stored raise ValueError.
     """
     attributes = request.to_dict(spider=spider)
     attributes["meta"] = {key: value for key, value in attributes["meta"].items() if not _is_passing(key)}
@@ -233,7 +233,7 @@ def has_credentials(data: Mapping[str, Any]) -> bool:
 
 
 def without_credentials(data: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return a template's data without possible credentials; None if there are none.
+    """Return a template's data without possible credentials; None if the data carry no credentials.
 
     >>> without_credentials({"headers": [["Authorization", "Bearer x"]], "callback": "parse"})
     {'callback': 'parse', 'credentials_left_out': True}

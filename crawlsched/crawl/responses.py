@@ -171,7 +171,7 @@ class Responses:
         self._count("crawlsched/probes/made")
         if now - probe.asked_at < APART:  # clocks that count seconds may agree by chance
             return
-        # The second fetch may have got an older copy, without an edit that the first fetch had got.
+        # The second fetch may have got an older copy, without an edit that the first fetch had shown.
         may_be_old = is_new(facts, probe.first) and not is_new(facts, content)
         apart = (now - probe.asked_at) / max(probe.elapsed, now - probe.asked_at)
         if detector.learn_at_once(*both, now, apart, may_be_old=may_be_old):  # a surprise

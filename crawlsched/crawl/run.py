@@ -81,7 +81,7 @@ class OnePass:
         pages.marks[: pages.n][pages.crawled_at[: pages.n] >= since] |= np.uint16(TRIED)
 
     def released(self, page: int, now: float) -> None:
-        """A page that was tried has news: it may go once more."""
+        """A page that was tried has news, so it may be visited once more."""
         self._n_released += 1
         if page in self._held:
             self._held.discard(page)
@@ -128,7 +128,7 @@ _LONGEST_WAIT = 60.0
 
 @dataclass(eq=False)
 class Starts:
-    """Let known pages wait for the `first` start requests, and for all requests that are no pages.
+    """Make known pages wait for the first start requests (`first` of them), and for all requests that are no pages.
 
     Until these have ended, all requests are start requests or follow from start requests, such as a log-in.
 

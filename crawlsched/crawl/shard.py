@@ -1,4 +1,4 @@
-"""Shards: each has a part of the hosts of a collection. This process has some of them in memory, with their pages."""
+"""Shards: each has a part of the hosts of a collection. This process has some shards in memory, with their pages."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class Shard:
         self.number = store.key[0]
         self.n_pages = 0
         self.next_page = reader.next_page()
-        #: The numbers of further visits, changes and sources.
+        #: The next free numbers of visits, changes and sources.
         self.observations, self.changes = count(reader.next_observation()), count(reader.next_change())
         self.sources = count(reader.next_source())
         self.source_numbers: dict[int, int] = {}
-        #: Templates and sites of which something was learned.
+        #: The names of templates and sites about which something was learned.
         self.learned: set[str] = set()
         #: Numbers of the commands that were begun, and are not written down as done yet.
         self.commands_under_way: set[int] = set()

@@ -171,7 +171,7 @@ class ShardPages:
             self._hosts.failed_before(number, failing["since"], self._collection.settings.error_interval)
 
     def leave(self, number: int) -> Iterator[None]:
-        """Give up a shard, and drop rows that are not handed over; its pages are taken out of memory step by step."""
+        """Give up a shard, and drop its rows that are not handed over; the pages leave memory step by step."""
         shard = self._shards.here.pop(number)
         self._collection.write_behind.left_out.append(self._collection.unsaved.leave(number))
         hosts, now = self._shards.hosts_of(number), self._planner.now

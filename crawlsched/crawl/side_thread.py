@@ -18,9 +18,9 @@ __all__ = ["SLICE", "STEP", "Aside", "LongWork", "give_memory_back", "share_one_
 logger = logging.getLogger(__name__)
 
 
-#: Long work goes on for this time (seconds), and then rests for the same time so that slots come in time.
+#: Long work runs for this number of seconds, and then rests equally long, so that no slot is late.
 SLICE = 0.002
-#: A step handles this number of things. One thing takes 50 microseconds, so a step takes a millisecond at most.
+#: A step handles this number of items. An item takes 50 microseconds, so a step takes at most a millisecond.
 STEP = 16
 
 _T = TypeVar("_T")

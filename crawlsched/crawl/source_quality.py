@@ -1,4 +1,4 @@
-"""The quality of a source, and what is noted at its readings. All reports use these functions, so figures agree."""
+"""The quality of a source, and the tallies of its readings. All reports use these functions, so their figures agree."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = [
 
 #: Quality is fitted to this number of a store's newest visits, in all reports.
 VISITS = 20_000
-# If the interval of a share is at least as wide as this, the share counts as unknown.
+# A share whose interval has at least this width counts as unknown.
 _NEARLY_ALL = 0.8
 _FEEDS = ("rss", "atom", "json")
 
@@ -102,8 +102,8 @@ def named(source: Source) -> str:
 def tallied(source: Source, read: SourceRead) -> dict[str, Any]:
     """Return a source's tallies with one more reading, and the hub that the source names (WebSub).
 
-    ``hub`` has the hub's address, the name of the feed there, and the time at which the crawl last asked the hub. It is
-    empty without a hub. Another hub or name has not been asked yet.
+    ``hub`` has the hub's address, the feed's name there, and the time when the crawl last asked the hub. It is empty
+    without a hub. A new hub or name counts as not asked yet.
     """
     hub, asked = next(filter(is_web_url, read.document.hubs.url), None), source.quality.get("hub", {})
     named = {"url": hub, "topic": read.document.hubs.topic or source.url} if hub else {}

@@ -38,7 +38,7 @@ __all__ = [
     "read_source",
 ]
 
-# An entry: its URL, its date in POSIX seconds, whether that names a time of day, and its text.
+# An entry: its URL, its date in POSIX seconds, the precision of the date, and the date's text.
 _Entry = tuple[str, float | None, str | None, str | None]
 
 
@@ -179,7 +179,7 @@ _FEEDS = ("application/rss+xml", "application/atom+xml", "application/feed+json"
 
 
 def linked_sources(body: bytes, url: str) -> list[str]:
-    """Return the first feed and the sitemaps of its own site to which a page links in its head (first 32 KB).
+    """Return the first feed and the sitemaps of a page's own site that the page's head links to (first 32 KB).
 
     >>> head = b"<link rel='alternate' type='application/rss+xml' href='/feed'><link rel=sitemap href=/map.xml>"
     >>> linked_sources(b"<html><head>" + head, "https://a.example/1")

@@ -39,7 +39,7 @@ class Sources:
     def __init__(self, interval: float, most_of_a_host: int = Limits().max_children, *, once: bool = False) -> None:
         self.interval = interval  # the most seconds between two polls of a source that has news
         self._once = once  # poll each source only once in this run
-        # One index may list this number of sitemaps. Without the limit, three levels of indexes could list any number.
+        # The limit of one index is also the limit of a host. Otherwise three levels of indexes could list any number.
         self._most_of_a_host = most_of_a_host
         self._n_of_host: Counter[str] = Counter()
         self.n_named_by_pages: Counter[str] = Counter()  # by host
@@ -48,8 +48,8 @@ class Sources:
         # Sources that now belong to other processes are included, so that a source that comes back gets its old number.
         self._numbers: dict[tuple[str, str], int] = {}
         self._polls: PriorityQueue[int] = PriorityQueue()  # by the time of their next polls
-        # The due sources by host, both in the order of their turns. A dictionary has no source twice. A host that may
-        # not be asked delays only its own sources, however many sitemaps its index lists.
+        # The due sources by host. Hosts and sources have the order of their turns. A host that may not be asked delays
+        # only its own sources, however many sitemaps its index lists.
         self._due: dict[str, dict[int, None]] = {}
 
     def __iter__(self) -> Iterator[Source]:
@@ -152,8 +152,8 @@ class Sources:
     ) -> Source:
         """Note that a poll has ended, and plan the next one; return the new row.
 
-        After news the next poll comes twice as soon, if all sources together take less than their share. Without news
-        it comes half as soon. `has_news` is None if the poll has failed.
+        News halves the time to the next poll, if all sources together take less than their share. A poll without news
+        doubles this time. `has_news` is None if the poll has failed.
         """
         source, most, usual = self[number], _SHARE * bandwidth, 1.0 / self.interval
         if source.next_poll_at == _NEVER:  # dropped while it was polled

@@ -1,4 +1,4 @@
-"""What has been learned since the last batch went to the store."""
+"""Changes since the last batch was handed to the store."""
 
 from __future__ import annotations
 
@@ -107,8 +107,8 @@ class Unsaved:
 
     def source(self, source: Source, now: float) -> None:
         """A source was found or polled."""
-        # A polled source is in the shard of its host. A sender of pings announces pages of any host, so each shard has
-        # a row for it once it has announced a page there.
+        # A polled source is in the shard of its host. A sender of pings announces pages of any host, so it has a row in
+        # each shard of which it has announced a page.
         own = self._shards.of_name(source.host) if source.kind in POLLED_KINDS else None
         for shard in self._shards:
             if shard is own or source.source in shard.source_numbers:

@@ -15,7 +15,8 @@ _HEADERS = {"etag": "ETag", "last_modified": "Last-Modified"}
 _PRIOR_STALE, _PRIOR_CHANGES = 0.5, 2.5
 # A validator is honest below this doubt, and lies above three times this doubt.
 _HONEST_BELOW = 0.1
-# A verdict needs at least this number of trials, or of quiet spells.
+# "honest" needs at least this number of changes that changed the validator, `tells_time` this number of unchanged
+# visits.
 _ENOUGH = 3
 # After this number of trials, older trials count half.
 _REMEMBERED = 60
@@ -78,7 +79,7 @@ class ValidatorTrials:
     """The verdict on each host's validators, and which visits put them on trial.
 
     The `share` of visits to honest hosts is made without validators. So is the share `of_unknown` of visits to unknown
-    hosts (none if `share` is 0), which finds changes of their pages sooner.
+    hosts (none if `share` is 0). This finds changes of their pages sooner.
     """
 
     def __init__(self, rng: Random, share: float = 0.1, of_unknown: float = 0.5) -> None:

@@ -29,8 +29,7 @@ __all__ = ["CALL_META", "NOT_RETRIED", "ResponseFacts", "Visit", "VisitEnds", "V
 
 logger = logging.getLogger(__name__)
 
-#: The key under which a request carries the visit whose callback yielded it, from the spider middleware to the
-#: scheduler.
+#: The meta key for the visit whose callback yielded a request. The spider middleware sets it for the scheduler.
 CALL_META = "crawlsched_call"
 
 
@@ -232,7 +231,7 @@ class VisitEnds:
         return True
 
     def question_open(self, visit: Visit, probe: Probe, now: float, fetched: ResponseFacts | None = None) -> None:
-        """Fetch a page once more, since it was not found out what its host serves in the place of pages."""
+        """Fetch a page once more, since the request for an impossible page has decided nothing."""
         self.collection.wrong_pages.answered(visit.host, probe.first.likeness)
         self.end(visit, Outcome.PROBED, now, fetched)
         self.probes.ask(replace(probe, impossible_url=None, asked_at=now))

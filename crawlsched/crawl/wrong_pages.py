@@ -41,9 +41,9 @@ class WrongPages:
     Then the host is asked for a page that cannot exist, at most once in 20 visits. If the host answers with the same
     content, that content is known as a wrong page from then on. Contents are compared by their `likeness`, since many
     error pages contain the URL that was not found, and the time. Otherwise the page is fetched a second time at once.
-    If the page then shows its own content again, the suspect content has passed. Once it has passed on a second page,
-    too, it is known as a wrong page (a wall that comes and goes). If the suspect content stays, it is the page's
-    content now, even if many pages of the host have the same content.
+    If the page then shows its own content again, the suspect content has passed. If it has passed on two pages, it is
+    known as a wrong page (a temporary wall). If the suspect content stays, it is the page's content now, even if many
+    pages of the host have the same content.
     """
 
     def __init__(self, rng: Random, *, enabled: bool = True) -> None:
@@ -65,7 +65,7 @@ class WrongPages:
             return Outcome.WRONG
         if content.fingerprint.is_empty:  # an empty page proves nothing
             return Outcome.WRONG
-        if content.likeness in known.asked:  # until the answer is there, no page is judged by this content
+        if content.likeness in known.asked:  # no page is judged by this content before the answer
             return Refetch.IMPOSSIBLE_PAGE
         if known.n_visits * SHARE_AGAIN < 1.0 or not content.is_html:
             return Refetch.PAGE

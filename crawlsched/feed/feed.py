@@ -54,7 +54,7 @@ class Cursor:
         return ",".join(f"{shard}:{position}" for shard, position in sorted(self.positions.items())) or "0:0"
 
     def after(self, shard: int, position: int) -> Cursor:
-        """Return the cursor of a follower that has also read up to this position."""
+        """Return the cursor after the follower has also read this shard up to this position."""
         return Cursor({**self.positions, shard: position})
 
 
@@ -100,8 +100,8 @@ class Change:
     Attributes
     ----------
     time, found_at : float
-        POSIX seconds. At `time` callback and pipelines had finished with the change. At `found_at` the visit found it;
-        both are the same if nothing is delivered. `found_at` is None if the visit is no longer stored.
+        POSIX seconds. `time` is when callback and pipelines had finished with the change, and `found_at` when the visit
+        found it. The two are equal if nothing is delivered. `found_at` is None if the visit is no longer stored.
     """
 
     cursor: str  # the position after this change
@@ -114,7 +114,7 @@ class Change:
     time: float
     found_at: float | None
     status: int | None  # of that visit's response
-    # The share of the page's blocks that changed, and the similarity of its new text to the old text, both 0 to 1.
+    # The share of the page's blocks that changed, and the similarity of the new and the old text, each from 0 to 1.
     changed_share: float | None
     similarity: float | None
     since: float | None = None  # when the first of several visits in a row failed; None for a delivery
@@ -172,7 +172,7 @@ class Feed:
             return Cursor({key[0]: changes.kept(connection, key)[0] for key in self._keys})
 
     def at(self, time: float) -> Cursor:
-        """Return the cursor before the first stored change since a time (POSIX seconds)."""
+        """Return the cursor before the first stored change at or after a time (POSIX seconds)."""
         with self._store.database.reading() as connection:
             return Cursor({key[0]: changes.before_time(connection, key, time) for key in self._keys})
 
@@ -185,8 +185,8 @@ class Feed:
                 rows = changes.after(connection, key, cursor[key[0]], limit)
                 # If old changes are deleted after this check, the next call reports the deletion.
                 found.append([(row.time, key, row) for row in rows])
-            # Each shard's changes stay in the order of the feed, even if their times are not in order. A cursor is a
-            # position, and must not skip a change.
+            # The changes of a shard are returned in the order of their numbers, even if their times have another order.
+            # Otherwise a cursor would skip changes.
             given = []
             for _, key, row in islice(heapq.merge(*found, key=lambda one: one[0]), limit):
                 cursor = cursor.after(key[0], row.id)

@@ -35,8 +35,8 @@ SIGNATURE = "X-Crawlsched-Signature"
 
 # The most changes of one post.
 _AT_ONCE = 200
-# Seconds until the feed is read again, or until a post is repeated after a first failure. Each further failure in a row
-# doubles this pause, up to the longest pause.
+# Seconds until the feed is read again, or until a failed post is repeated. Each further failure in a row doubles this
+# pause, up to the longest pause.
 _PAUSE, _LONGEST_PAUSE = 1.0, 300.0
 
 
@@ -52,9 +52,9 @@ def signature(body: bytes, key: str) -> str:
 class Webhook:
     """Post the changes of the feed to an address.
 
-    A batch is posted again until the answer is 2xx, and only then its position is written. So after a crash of either
-    side, the last batch may be posted twice, but no batch is lost. Batches are posted one after another, in the order
-    of the feed.
+    A batch is posted again until the answer is 2xx. Only then is the position after the batch written. So after a crash
+    of either side, the last batch may be posted twice, but no batch is lost. Batches are posted one after another, in
+    the order of the feed.
     """
 
     def __init__(

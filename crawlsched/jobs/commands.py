@@ -109,7 +109,7 @@ def _ask_again(refresher: Refresher, pages: NDArray[np.integer], now: float) -> 
 
 
 def _recrawl_all(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answer: _Answer) -> None:
-    """Crawl all pages of a host, of a pattern, or of the collection; another thread finds these pages."""
+    """Crawl all pages of a host, of a pattern, or of the collection. Another thread finds these pages."""
     collection, kind, value = refresher.collection, arguments["kind"], arguments["value"]
 
     def found(numbers: NDArray[np.int64]) -> None:
@@ -159,7 +159,7 @@ def _next(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answer:
     limits = refresher.hosts.limits()
     expected = forecast(planner, now, n, lambda host: 1.0 / limits.item(host))
     pages = np.array([*under_way, *expected][:n], np.intp)
-    pages = pages[collection.shards.numbers_of(pages) == shard.number]  # other shards' owners get this command, too
+    pages = pages[collection.shards.numbers_of(pages) == shard.number]  # owners of other shards get this command, too
     columns = planner.crawl_values.value_at(pages, now), planner.pages.crawled_at[pages]
     named = [
         {
@@ -205,7 +205,7 @@ def _forget(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answe
         collection.aside.run(f"deleting {value} ({shard.number})", delete, deleted)
 
     def delete() -> NDArray[np.int64]:
-        # A row that is written for a page after the page was deleted would never be deleted.
+        # Rows of a page must be written before the page is deleted; later rows would never be deleted.
         collection.write_behind.drain()
         return store.forgetting.forget(kind, value, began_at)
 

@@ -1,7 +1,7 @@
 """The jobs: regular work during a crawl, started by APScheduler.
 
-They run inside the crawl. Several late runs of a job become one run, and runs of a job never overlap. An exception in
-a job is only logged. Long work runs in a thread, so the slot clock never waits for a job.
+They run inside the crawl. If several runs of a job are late, the job runs once. Runs of a job never overlap. An
+exception in a job is only logged. Long work runs in a thread, so the slot clock never waits for a job.
 """
 
 from __future__ import annotations
@@ -40,12 +40,11 @@ Visits = Mapping[str, NDArray[Any]]
 
 _EXECUTOR_LOGGER = logging.getLogger("apscheduler.executors.default")
 
-# The wait for the next plan is this part of the time since the start, between these bounds in seconds. So the first
-# plans come soon: a new crawl learns most in its first minutes.
+# The wait for the next plan is a fifth of the time since the start, but at least 3 and at most 300 seconds. So the
+# first plans are made soon: a new crawl learns most in its first minutes.
 _REPLAN_PART, _REPLAN_WITHIN = 0.2, (3.0, 300.0)
 # All stored texts together have at most this number of bytes; the oldest texts are deleted.
 _KEPT_TEXTS_BYTES = 1_000_000_000
-# Runs of a job do not overlap. Several missed runs of a job become one run.
 _JOB_DEFAULTS = {"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
 
 
@@ -210,7 +209,7 @@ class CrawlJobs:
         self._scheduler.add_job(job, "interval", seconds=seconds, start_date=at, id=job.__name__)
 
     def _replan_later(self) -> None:
-        # Each run sets the date of the next run when it ends, so runs cannot overlap.
+        # At its end, each run sets the time of the next run, so runs cannot overlap.
         if self._scheduler is None or not self._scheduler.running:
             return
         running = self._refresher.clock() - self._began_at
@@ -238,13 +237,13 @@ async def _between_slots(parts: Generator[None, None, T]) -> T:
         except StopIteration as end:
             taken: T = end.value
             return taken
-        # The pause is in a thread, since this frees the event loop with every Twisted reactor.
+        # A pause in a thread frees the event loop with every Twisted reactor.
         await run_in_thread(time.sleep, SLICE)
 
 
 def _quiet_apscheduler() -> None:
-    # At INFO, APScheduler logs the beginning and the end of each job, which would fill a crawl's log. A user's level
-    # stays.
+    # At INFO, APScheduler logs the beginning and the end of each job, which would fill a crawl's log. A level that a
+    # user has set is not changed.
     apscheduler = logging.getLogger("apscheduler")
     if apscheduler.level == logging.NOTSET:
         apscheduler.setLevel(logging.WARNING)

@@ -29,8 +29,8 @@ from crawlsched.store import Lease, Outcome, host_of
 
 __all__ = ["Import", "PastVisit", "Requests"]
 
-#: A visit of another crawler. In this order: the index of its page, POSIX seconds, whether the page had changed since
-#: the visit before (1: changed; 0: unchanged; -1: not known), and the digest of its content (0: not known).
+#: A visit of another crawler. In this order: the index of the page, POSIX seconds, whether the page had changed since
+#: the previous visit (1: changed; 0: unchanged; -1: not known), and the digest of its content (0: not known).
 PastVisit = tuple[int, float, int, int]
 
 
@@ -65,9 +65,9 @@ class Requests:
 class Import:
     """Fill a collection while no process crawls it; the import acts as a crawl that sends nothing.
 
-    `counts` has the number of ``pages`` in the file, and how many of these are ``new``, ``forgotten`` or ``weighed``
-    (their importance was set). ``visits`` were learned from. Pages with ``visits_of_their_own`` were visited by a
-    crawl, so the file's visits of these pages are left out.
+    `counts` has the number of ``pages`` in the file. It also has how many are ``new``, ``forgotten`` or ``weighed``
+    (their importance was set). ``visits`` were learned from. A crawl has visited the pages with
+    ``visits_of_their_own``, so the file's visits of these pages are left out.
     """
 
     learns = True
@@ -111,7 +111,7 @@ class Import:
         self._write()
 
     def finish(self) -> None:
-        """Make the first plan from the visits, and write plan and estimates, with which the next crawl begins."""
+        """Make the first plan from the visits, and write the plan and the estimates for the next crawl."""
         if self._visited:
             plan_now(self._crawl, self._now)
         for pages in self._visited:
@@ -125,7 +125,7 @@ class Import:
             raise StoreError(writer.lost or writer.failure or "the database does not answer.")
 
     def _learn(self, named: Sequence[FoundPage], visits: Iterable[PastVisit]) -> None:
-        """Learn from the visits of pages that crawlsched has not visited, as a crawl learns from its own visits."""
+        """Learn from the visits of pages that no crawl has visited, in the same way as a crawl learns."""
         planner, index = self._crawl.planner, self._collection.index
         posterior = Posterior(len(named), planner.posterior.rates, dtype=np.uint8, renewal=RENEWAL)
         learned: dict[int, int] = {}

@@ -27,12 +27,12 @@ __all__ = ["Part", "PartResult", "learn", "refit"]
 
 # At most this number of parts is computed or waits to be written at the same time, since results take memory.
 _UNDER_WAY = 32
-# Outcomes of visits that count as crawls: they brought content, or the answer that it is unchanged.
+# Outcomes of visits that count as crawls: they brought content, or the answer that the content is unchanged.
 _CRAWLS = (Outcome.CHANGED, Outcome.UNCHANGED, Outcome.NOT_MODIFIED, Outcome.FLAPPING)
 
 
 class Part(NamedTuple):
-    """Some pages of a store, and the settings for learning about them, in a form that can be sent to a worker."""
+    """Some pages of a store, and the settings for learning about them, which can be sent to a worker."""
 
     database: str
     collection: str
@@ -46,8 +46,8 @@ class Part(NamedTuple):
 class PartResult(NamedTuple):
     """The result of learning from the visits of some pages."""
 
-    # The columns to write, for pages whose visits are all stored, or that have no rows of this grid and estimator. None
-    # if there is no such page.
+    # The columns to write: for pages whose visits are all stored, and for pages without rows of this grid and
+    # estimator. None if there are no such pages.
     batch: Batch | None
     n_pages: int  # the number of these pages
     n_visits: int  # the number of visits learned from

@@ -34,7 +34,7 @@ def planner_of_page(store: "Store", settings: Settings, page: int, now: float) -
 
 
 def settings_of(store: "Store", settings: Settings) -> Settings:
-    """Return these settings with the values that the last crawl has stored, for commands outside of a project."""
+    """Return these settings, changed to the values that the last crawl stored, for commands outside of a project."""
     owner = store.owner()
     names = {field.name for field in fields(Settings)}
     stored = {} if owner is None else owner.status.get("planner", {})
@@ -79,7 +79,7 @@ def freshness(store: "Store", settings: Settings, now: float) -> tuple[FloatArra
 
 
 def before(store: "Store", settings: Settings, crawl_value: float, now: float) -> int:
-    """Count the pages that are crawled before a page with this crawl value; very many pages are counted in a sample.
+    """Count the pages that are crawled before a page with this crawl value; with very many pages, from a sample.
 
     Of the pages with the same value, half are counted. In a first crawl, all pages have the same value.
     """

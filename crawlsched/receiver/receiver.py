@@ -1,7 +1,7 @@
 """The receiver: an HTTP server inside the crawl for pings (IndexNow, WebSub). It only runs if an address is set.
 
-A flood of pings is refused before it takes much work: the numbers of requests, URLs and connections are limited. Pings
-that were accepted wait until no slot is due.
+A flood of pings is refused early, since the numbers of requests, URLs and connections are limited. Accepted pings wait
+until no slot is due.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _REQUESTS_PER_SECOND = 50.0
 _URLS_PER_SECOND = 10.0
 # At most this many URLs wait for the crawl at the same time: those of two pings of the largest size.
 _MOST_WAITING = 2 * MOST_URLS
-# A request has to be complete after this many seconds.
+# A request has to be complete within this many seconds.
 _SLOWEST = 10.0
 
 
@@ -126,8 +126,8 @@ class Receiver:
         try:
             async with asyncio.timeout(_SLOWEST):
                 # A request counts when it is complete. An incomplete request occupies a connection, and the oldest
-                # connection is closed for a new one. The body of a hub's notice is read by its handler, after the
-                # handler has checked the secret address.
+                # connection is closed for a new one. The handler of a hub's notice reads the body after it has checked
+                # the secret address.
                 if request.can_read_body and "token" not in request.match_info:
                     await request.read()
             with self._connections.busy(request.protocol):
@@ -156,7 +156,7 @@ class Receiver:
         from aiohttp import web
 
         body = await request.read() if request.method == "POST" else None
-        # In a thread, since ten thousand URLs take some tens of milliseconds, which would delay slots.
+        # Ten thousand URLs take some tens of milliseconds. In a thread, they do not delay slots.
         host, urls = await asyncio.to_thread(read_indexnow, dict(request.query), body, self._key)
         n, now = len(urls), self._refresher.clock()
         if self._waiting + n > _MOST_WAITING:
@@ -235,7 +235,7 @@ class Receiver:
 
 
 def _is_ours(record: logging.LogRecord) -> bool:
-    """Whether a record of the HTTP server is about an error here: senders of invalid HTTP must not fill the log."""
+    """Whether a log record is about an error of this server: senders of invalid HTTP must not fill the log."""
     from aiohttp.http_exceptions import HttpProcessingError
 
     error = record.exc_info[1] if record.exc_info else None
@@ -267,8 +267,8 @@ def allowance(rate: float, reserve: float, now: float) -> Callable[[float, float
     return takes
 
 
-#: At most this many connections stay open. The system may accept the same number in addition; these are closed again
-#: immediately.
+#: At most this many connections stay open. The system may accept the same number of further connections, which are
+#: closed immediately.
 MOST_CONNECTIONS = 128
 
 
@@ -278,8 +278,8 @@ class Connections:
     Notes
     -----
     A new connection is always accepted, and if there are too many, the oldest quiet connection is closed. A connection
-    is quiet unless its request is being answered. So a client that opens many connections, or sends a request letter
-    by letter, loses its own connections, and complete requests are served.
+    is quiet unless its request is being answered. So a client that opens many connections, or sends requests slowly,
+    loses its own connections. Complete requests are served.
     """
 
     def __init__(self, server: web.Server, hung_up: Callable[[], None]) -> None:

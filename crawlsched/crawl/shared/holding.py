@@ -139,7 +139,7 @@ class Holding:
         self._refresher.count("crawlsched/shards/claimed")
 
     def _publish(self, shard: int, *, ready: bool = True) -> None:
-        """Write whether a shard is loaded, and its number of pages, which each heartbeat writes, too."""
+        """Write whether a shard is loaded, and how many pages it has; each heartbeat writes this, too."""
         token = self._shared.lease(shard, self._membership.token, self._epochs[shard]).token
         self._membership.publish(shard, token, self._here[shard].n_pages, ready=ready)
 

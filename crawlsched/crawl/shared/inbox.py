@@ -61,8 +61,8 @@ class Inbox:
     def begun(self, shard: int, rows: Sequence[Outgoing]) -> None:
         """Take in the rows that have waited for a shard that is now loaded.
 
-        A shard is given back only after these rows, so they are taken in even if shards move faster than inboxes are
-        read.
+        A shard is not given back before these rows are taken in. Otherwise, rows might never be
+        taken in if shards moved fast.
         """
         self._under_way[shard], self._deleted[shard] = {}, {}
         self._arrived(shard, rows)

@@ -37,10 +37,10 @@ _BETWEEN_MOVES = 30.0
 _STILL_JOINS = 0.75
 # A member gives away at most this share of its shards in one renewal. The others are crawled meanwhile.
 _GIVEN_AT_ONCE = 0.25
-#: At most this number of rows is handed over between two renewals, and taken in at one time. So a spider which begins
-#: with a million pages delays no renewal.
+#: At most this number of rows is handed over between two renewals, or taken in together. So a spider which begins with
+#: a million pages delays no renewal.
 HANDED_OVER_AT_ONCE = 2_000
-# After this time without a sign of the crawling thread, the process is thought to hang, and gives up its shards.
+# If the crawling thread gives no sign for this time (seconds), the process is thought to hang, and gives up its shards.
 _LONGEST_SILENCE = 120.0
 # The key of a member's status by which it announces its end.
 _LEAVES = "leaves"
@@ -146,7 +146,7 @@ class Membership:
         return {shard: epoch for shard, epoch in self.owned.items() if epoch > self._released.get(shard, 0)}
 
     def publish(self, shard: int, token: str, n_pages: int, *, ready: bool = True) -> None:
-        """Write a shard's size, and whether it is ready (loaded, and not given away) and so gets a part of the rate."""
+        """Write a shard's size, and whether it gets a part of the rate: if it is `ready` (loaded, not given away)."""
         if ready and shard not in self._ready:
             self.status = {**self.status, "is_done": False}  # the last report was made without this shard
         (self._ready.add if ready else self._ready.discard)(shard)
@@ -332,8 +332,8 @@ class Membership:
         elif self._done is None or self._done[0] != found:
             self._done = (found, seen.now)
         elif all(member.renewed_at > self._done[1] for token, member in seen.members.items() if seen.is_alive(token)):
-            # No member has sent anything between its reports before and after that moment, when nothing was on its
-            # way. So no member had anything to do then, and no new work can follow.
+            # All members have reported again, and none has sent a request meanwhile. At the first reports all had
+            # finished and no row was waiting, so no new work can follow.
             self._shared.end_pass(since)
             self.pass_is_over = True
 
