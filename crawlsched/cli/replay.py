@@ -146,7 +146,7 @@ def _summary(done: "Replayed") -> dict[str, Any]:
 
 
 def _further(done: "Replayed") -> dict[str, Any]:
-    """Return ages and delays, and the worth of the frontier's picks as compared with picks by brute force."""
+    """Return ages, delays, and the worth of the frontier's picks beside picks by brute force."""
     times = {name: None if math.isnan(value) else value for name, value in done.timeliness.items()}
     return times if done.worth is None or not done.worth.size else {**times, "worth": float(done.worth.mean())}
 

@@ -20,8 +20,8 @@ __all__ = ["collections", "overview"]
 
 _SPANS = {"1h": 3600.0, "24h": DAY, "7d": 7 * DAY, "90d": 90 * DAY}
 _MOST_POINTS = 360
-# Seconds. A line breaks off between samples that are farther apart than `_LONGEST_GAP`. Counts of a time below
-# `_SHORTEST` are not drawn.
+# A line breaks off between samples that are more than `_LONGEST_GAP` seconds apart. Counts over less than `_SHORTEST`
+# seconds are not drawn.
 _LONGEST_GAP, _SHORTEST = 300.0, 30.0
 
 
