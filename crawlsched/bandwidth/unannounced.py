@@ -40,10 +40,10 @@ def refresh_rates(
 
     Notes
     -----
-    This is problem (5) of Busa-Fekete et al.: maximise Σ G(ξ; μ, Δ), subject to Σ ξ = R, with G = (μ/Δ) ξ (1 -
-    exp(-Δ/ξ)). After the interval 1/ξ the slope of G is the crawl value μ/Δ (1 - (1 + x) exp(-x)), with x = Δ/ξ. At the
-    optimum this slope equals the threshold Λ for every page that is crawled. Pages with μ/Δ ≤ Λ are not crawled. Pages
-    that never change or have no importance are not crawled, either.
+    This is problem (5) of Busa-Fekete et al.: maximise Σ G(ξ; μ, Δ), subject to Σ ξ = R, with
+    G = (μ/Δ) ξ (1 - exp(-Δ/ξ)). After the interval 1/ξ the slope of G is the crawl value μ/Δ (1 - (1 + x) exp(-x)),
+    with x = Δ/ξ. At the optimum this slope equals the threshold Λ for every page that is crawled. Pages with μ/Δ ≤ Λ
+    are not crawled. Pages that never change or have no importance are not crawled, either.
 
     Besides the arguments, the function needs memory for a few numbers per page. Ten million pages take some seconds.
 

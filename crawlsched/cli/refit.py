@@ -60,7 +60,7 @@ def _executor(arguments: argparse.Namespace) -> "Iterator[Executor]":
 
 
 def _alone(stores: "Stores") -> "AbstractContextManager[object]":
-    """Keep crawls from writing meanwhile; raise an error if a process crawls the collection."""
+    """Prevent crawls from writing meanwhile; raise an error if a process crawls the collection."""
     from crawlsched.store import Lease
 
     if stores.shared is None:

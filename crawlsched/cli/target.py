@@ -201,7 +201,7 @@ def find_page(store: "Store", url: str) -> int | None:
     """Return the page with this URL, or with another spelling of the URL; None if there is no such page."""
     page = store.reader.find(url)
     if page is None:
-        # Imported here, since loading Scrapy takes a second. Only a URL that is not stored as spelt needs Scrapy.
+        # Imported here, since loading Scrapy takes a second. It is not needed if the URL is stored in this spelling.
         from scrapy import Request
         from scrapy.utils.request import fingerprint
 

@@ -22,7 +22,7 @@ _MOST_TURNS = 8.0
 
 
 class DiscoveryShare:
-    """At most a share of the slots goes to first copies while pages that have a copy are due.
+    """Gives first copies at most a share of the slots while pages that have a copy are due.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class NewPages:
     -----
     A page of importance 0 is picked only when no other page waits. In a part of a site, pages found last are picked
     first. Of pages found together, the most important go first, and equally important pages go in their order. If,
-    at its limit, a host's pages would take longer than all new pages together, the host is asked whenever it may be
+    at its limit, a host's pages would take longer than all new pages together, the host is asked whenever possible
     (longest processing time first, R. L. Graham, *Bounds on multiprocessing timing anomalies*, 1969). Several such
     hosts can be asked at their full pace at the same time.
     """
@@ -95,7 +95,7 @@ class NewPages:
         self._line, self._next, self._before, self._priority = (np.zeros(0, np.int32) for _ in range(4))
         self._lines: list[_Line] = [_Line(0.0, -1, -1)]
         self._numbers: dict[tuple[float, int, int], int] = {}
-        # The priorities, the hosts of each priority, and the parts of the site for each priority and host.
+        # The priorities, the hosts of each priority, and for each host the parts of its site. They take turns.
         self._order: list[float] = []
         self._hosts: dict[float, FairQueue[int]] = {}
         self._parts: dict[float, dict[int, FairQueue[int]]] = {}

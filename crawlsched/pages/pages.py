@@ -101,7 +101,7 @@ class Pages:
     part: npt.NDArray[np.uint16]
     # When a source first covered the page, POSIX seconds. If no source covers it, the value is 0, and nan in a store.
     signalled_since: npt.NDArray[np.float64]
-    first_seen: npt.NDArray[np.float64]  # when the page became known; 0: the store had the page as crawled
+    first_seen: npt.NDArray[np.float64]  # when the page became known; 0: crawled before it was read from the store
     not_before: npt.NDArray[np.float64]  # the earliest time of the next visit, POSIX seconds; 0: any time
     n_errors: npt.NDArray[np.uint8]  # the number of visits in a row that brought no content
     rule: npt.NDArray[np.uint8]  # the rule for the page's crawl intervals, counted from 1; 0: no rule

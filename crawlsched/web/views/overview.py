@@ -26,7 +26,7 @@ _LONGEST_GAP, _SHORTEST = 300.0, 30.0
 
 
 def overview(context: Context) -> Html:
-    """Return the middle of the page."""
+    """Return the main part of the page."""
     seen = vitals(context.store)
     span = asked if (asked := context.query.get("span")) in _SPANS else "24h"
     samples = samples_since(context.store, context.now - _SPANS[span])
@@ -148,7 +148,7 @@ def _withheld(seen: Vitals) -> Html | None:
 
 
 def collections(watched: Sequence[tuple[str, str, Store]]) -> Html:
-    """Return the middle of the page, for collections with their names, the paths of their views, and their stores."""
+    """Return the main part of the page; `watched` has each collection's name, the path of its views, and its store."""
     rows = [_row(name, path, store) for name, path, store in watched]
     note = tag("p", "Budget and changes are those of the last hour.", class_="faint")
     headings = [("collection", ""), ("expected to be fresh", ""), ("pages", "r"), ("bandwidth", "r w")]
