@@ -36,7 +36,6 @@ OPTIONS = (
 
 @contextmanager
 def _executor(arguments: argparse.Namespace) -> "Iterator[Executor]":
-    """Return the executor that the options name."""
     if arguments.dask is not None:
         try:
             from distributed import Client  # type: ignore[import-not-found, import-untyped, unused-ignore]

@@ -134,7 +134,6 @@ class Filing:
                 self._forced.push(self._pages.host.item(page), float(next(self._force_numbers)), page)
 
     def _leave(self, pages: IndexArray) -> None:
-        """Take pages out of their queues."""
         for page in (pages if self._overdue else pages[self._due.place[pages] > SOON]).tolist():
             self._leave_one(page)
 
@@ -328,7 +327,6 @@ class Filing:
         return level
 
     def _bring_host_down(self, host: int, now: float) -> None:
-        """Lower the host's own level."""
         queue = self._queue
         rows = np.flatnonzero(self._pages.host[: self._pages.n] == host)
         most, n_above = ENOUGH * queue.host_levels[host], self._room_of_host / 2
@@ -355,7 +353,6 @@ class Filing:
         return float(times[times > now].min(initial=np.inf))
 
     def _work(self, now: float) -> None:
-        """Do a part of the work between picks."""
         self._due.work()
         queue = self._queue
         n_going = len(queue.going)

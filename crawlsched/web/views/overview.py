@@ -92,7 +92,6 @@ def _cards(seen: Vitals, rows: list[dict[str, Any]], hour: list[dict[str, Any]])
 
 
 def _charts(rows: list[dict[str, Any]], span: str) -> list[Html]:
-    """Draw how fresh the pages were, how the slots were used, and how many changes were found."""
     times = [float(row["time"]) for row in rows]
     clock = slice(11, 16) if span in ("1h", "24h") else slice(5, 16)
     fresh = [row["expected_freshness"] for row in rows]
