@@ -61,7 +61,7 @@ def page_freshness(rates: ArrayLike, change_rate: ArrayLike) -> NDArray[np.float
     """Return the share of time in which the copy of each page is fresh, if it is crawled at even intervals.
 
     For the crawl rate ρ and the change rate Δ, it is (ρ/Δ) (1 - exp(-Δ/ρ)). It is 1 for a page that never changes, even
-    if the page is never crawled, and 0 for any other page that is never crawled.
+    without crawls, and 0 for any other page without crawls.
 
     Notes
     -----

@@ -1,6 +1,6 @@
 """Differences between releases of Scrapy, and the undocumented parts of Scrapy that crawlsched uses.
 
-Each entry names the release of Scrapy that makes it superfluous. When this is the oldest supported release, the entry
+Each entry names the release of Scrapy that makes it superfluous. When that is the oldest supported release, the entry
 is deleted. Any feature that needs an undocumented part is optional. If the part is missing or has another shape, the
 crawl goes on without the feature, and logs this once.
 """
@@ -74,7 +74,7 @@ else:
 
 
 def was_cut_off_here(error: Exception) -> bool:
-    """Whether the download of a response was stopped on this side."""
+    """Whether the crawl itself stopped the download of a response."""
     return isinstance(error, DownloadCancelledError | StopDownload)
 
 
@@ -110,7 +110,7 @@ _SAYS_WHAT_IT_PARSED = hasattr(signals, "robots_parsed")
 
 
 def robots_downloaded(crawler: Crawler, request: Request, response: Response) -> None:
-    """Send `ROBOTS_PARSED` for a robots.txt that comes through the middlewares, if Scrapy does not send it."""
+    """Send `ROBOTS_PARSED` for a robots.txt that passed the middlewares, if Scrapy has no such signal."""
     if not _SAYS_WHAT_IT_PARSED:
         parser = load_object(crawler.settings["ROBOTSTXT_PARSER"]).from_crawler(crawler, response.body)
         crawler.signals.send_catch_log(ROBOTS_PARSED, robotparser=parser, request=request)
@@ -226,9 +226,9 @@ def stand_before_handlers(crawler: Crawler, make: Callable[[Any], _T]) -> _T | N
     return made
 
 
-@_nicety("a request may be sent again by itself on a connection that the server had closed")
+@_nicety("Scrapy may repeat a request by itself if the server had closed the connection")
 def switch_off_retries(handlers: Any, scheme: str) -> None:
-    """Keep the connection pool of Scrapy's handler from repeating requests, which the crawl would not notice."""
+    """Stop Scrapy's connection pool from repeating requests, since the crawl would not notice the repetition."""
     pool: Any = getattr(handlers._handlers.get(scheme), "_pool", None)  # only Twisted's handlers have a pool
     if getattr(pool, "retryAutomatically", False):
         pool.retryAutomatically = False
@@ -248,7 +248,7 @@ def robots_facts(parser: Any, user_agent: str) -> tuple[list[str], float | None]
 def forget_robots(crawler: Crawler, netloc: str) -> None:
     """Let Scrapy read the robots.txt of a host again before the next request to the host."""
     middleware: Any = crawler.get_downloader_middleware(RobotsTxtMiddleware)
-    if middleware is not None and not isinstance(middleware._parsers.get(netloc), Deferred):  # it is not being read now
+    if middleware is not None and not isinstance(middleware._parsers.get(netloc), Deferred):  # not being read
         middleware._parsers.pop(netloc, None)
 
 

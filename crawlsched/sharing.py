@@ -52,8 +52,8 @@ RENEWAL_INTERVAL = LEASE / 3
 LEVELS: FloatArray = np.geomspace(1e-4, 1e8, 97)
 # Each shard gets at least this part of an equal share, so that changes of its pages are found.
 _LEAST_SHARE = 0.002
-# Loads may differ by this share of a fair load, since a shard that moves has to be loaded. A demand curve is not used
-# if its plan had less than this share of the present pages.
+# Loads may differ by this share of a fair load, since moving a shard takes time. A demand curve is not used if its plan
+# had less than this share of the present pages.
 _LITTLE = 0.1
 
 

@@ -41,8 +41,8 @@ class SlotClock:
     Least distances are between *effective* times, and not between the times at which slots were really taken. The
     effective time is when a perfect timer would have woken the caller, at most `TIMER_SLACK` before the real time.
     Otherwise each rounding of a timer would delay all later slots (446 instead of 500 slots a second were measured).
-    With s for the slack, N slots within a second span at most 1 + s seconds of effective time. So the least distance is
-    ``GAP * (1 + s) / rate``: then N <= rate / GAP + 1, for any second.
+    With s for the slack, N slots within one second take at most 1 + s seconds of effective time. So the least distance
+    is ``GAP * (1 + s) / rate``: then N <= rate / GAP + 1, for any second.
 
     Examples
     --------

@@ -44,8 +44,8 @@ def refresh_rates_with_signals(
 
     Notes
     -----
-    Problem (4) of Busa-Fekete et al., solved by Theorem 1. Page i is crawled when its effective elapsed time reaches
-    the ι with V(ι) = Λ. That is 1/ψ(ι) times a second on average (Lemma 4). With y = α ι, the objective is
+    This is problem (4) of Busa-Fekete et al., solved by Theorem 1. Page i is crawled when its effective elapsed time
+    reaches the ι with V(ι) = Λ. On average this happens 1/ψ(ι) times a second (Lemma 4). With y = α ι, the objective is
     o = μ exp(-y) + V(y)/ψ(y). The second term is the price of the crawls. Without it the objective is μ exp(-y).
 
     If all changes of a page are announced (recall is 1), its freshness falls only with announcements, and its threshold
@@ -169,7 +169,7 @@ class _Announced:
         return np.where(self.change_rate > 0.0, value, 0.0)
 
     def _announcements(self, threshold: FloatArray) -> FloatArray:
-        """Find by halving the least n with V(n) ≥ Λ, for pages whose freshness falls only with announcements."""
+        """Find the least n with V(n) ≥ Λ by halving."""
         _, _, kappa = self._parameters
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             share = np.where(self.importance > 0.0, threshold * self.change_rate / self.importance, np.inf)
@@ -209,8 +209,8 @@ def demand(
 
     Notes
     -----
-    Σ f(ι*(Λ)) of Theorem 1 in Busa-Fekete et al. The inverse function gives the `threshold` of `refresh_rates` and
-    `refresh_rates_with_signals`. `demand` shows what a larger bandwidth would gain: the threshold is the importance
+    This is Σ f(ι*(Λ)) of Theorem 1 in Busa-Fekete et al. The inverse function gives the `threshold` of `refresh_rates`
+    and `refresh_rates_with_signals`. `demand` shows what a larger bandwidth would gain: the threshold is the importance
     gained per additional crawl per second.
 
     References

@@ -89,7 +89,7 @@ def _bracket_threshold(demand: Callable[[float], float], target: float, start: f
         width = abs(x2 - x1)
         if width <= 2.0 * smallest or f1 == 0.0:
             break
-        # Every step stays at least the tolerance away from both ends of the bracket, so both ends move.
+        # Every step ends at least the tolerance away from both ends of the bracket, so both ends move.
         margin = smallest / width
         # Rounding may keep interpolation from ending, so after this number of steps only halving is used.
         x = x1 + min(max(fraction if step < ROUNDS else 0.5, margin), 1.0 - margin) * (x2 - x1)
@@ -125,7 +125,7 @@ def _bracket(surplus: Callable[[float], float], start: float) -> tuple[float, fl
 
 
 def _next_fraction(x1: float, f1: float, x2: float, f2: float, x3: float, f3: float) -> float:
-    """Return where to look next between x1 and x2: by inverse quadratic interpolation if safe, or the middle."""
+    """Return a point between x1 and x2: by inverse quadratic interpolation if safe, otherwise the middle."""
     if f3 in (f1, f2):
         return 0.5
     xi, phi = (x1 - x2) / (x3 - x2), (f1 - f2) / (f3 - f2)
@@ -154,8 +154,8 @@ class SignalAllocation(Allocation):
         The threshold policy of each page (ι in the paper), in seconds: a crawl is due when the elapsed time plus β for
         every ChangeSignal reaches this time. ``inf`` if time alone never makes a crawl worthwhile.
     least_freshness : ndarray of shape (n_pages,)
-        The same policy as a probability, exp(-α ι): a crawl is due when the copy is fresh with this probability. It is
-        also defined if recall is 1 and β infinite.
+        The same policy as a probability, exp(-α ι): a crawl is due when the probability of a fresh copy has
+        fallen to this. It is also defined if recall is 1 and β infinite.
     """
 
     effective_elapsed: FloatArray

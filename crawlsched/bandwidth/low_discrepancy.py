@@ -1,4 +1,4 @@
-"""Low-discrepancy schedule: a page for each slot, such that each page is crawled close to its rate at all times."""
+"""Low-discrepancy schedule: a page for each slot, so that each page is always crawled at about its rate."""
 
 from heapq import heappop, heappush
 from math import ceil
@@ -13,7 +13,7 @@ __all__ = ["low_discrepancy_schedule"]
 
 
 def low_discrepancy_schedule(rates: ArrayLike, n_slots: int) -> IndexArray:
-    """Assign a page to each slot; after any number of slots, each page is within one crawl of its share.
+    """Assign a page to each slot. After any number of slots, each page has its share of crawls, within one crawl.
 
     Parameters
     ----------
@@ -24,8 +24,8 @@ def low_discrepancy_schedule(rates: ArrayLike, n_slots: int) -> IndexArray:
 
     Notes
     -----
-    Algorithm 3 of Azar et al. (LDS in Busa-Fekete et al., section 6.4), which is the schedule of Tijdeman. Let q be a
-    page's share of all rates, x the number of its crawls so far, k the number of pages whose rate is not 0, and
+    This is Algorithm 3 of Azar et al. (LDS in Busa-Fekete et al., section 6.4), which is the schedule of Tijdeman. Let
+    q be a page's share of all rates, x the number of its crawls so far, k the number of pages whose rate is not 0, and
     d = 1 / (2k - 2). The page may be crawled again from the first slot n with q n - x ≥ d. Its deadline is the last
     slot with q n - x ≤ 1 - d. Of the pages that may be crawled, the page with the earliest deadline is crawled (of
     equal deadlines, the lowest page). After n slots, the number of crawls of a page differs from q n by at most 1 - d.

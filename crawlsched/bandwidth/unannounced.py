@@ -40,12 +40,12 @@ def refresh_rates(
 
     Notes
     -----
-    Problem (5) of Busa-Fekete et al.: maximise Σ G(ξ; μ, Δ) with G = (μ/Δ) ξ (1 - exp(-Δ/ξ)), subject to Σ ξ = R.
-    After the interval 1/ξ the slope of G is the crawl value μ/Δ (1 - (1 + x) exp(-x)), with x = Δ/ξ. At the optimum
-    this slope equals the threshold Λ for every page that is crawled. Pages with μ/Δ ≤ Λ are not crawled. Pages that
-    never change or have no importance are not crawled, either.
+    This is problem (5) of Busa-Fekete et al.: maximise Σ G(ξ; μ, Δ), subject to Σ ξ = R, with
+    G = (μ/Δ) ξ (1 - exp(-Δ/ξ)). After the interval 1/ξ the slope of G is the crawl value μ/Δ (1 - (1 + x) exp(-x)),
+    with x = Δ/ξ. At the optimum this slope equals the threshold Λ for every page that is crawled. Pages with μ/Δ ≤ Λ
+    are not crawled. Pages that never change or have no importance are not crawled, either.
 
-    The function needs memory for a few numbers per page besides the arguments, and some seconds for ten million pages.
+    Besides the arguments, the function needs memory for a few numbers per page. Ten million pages take some seconds.
 
     References
     ----------
@@ -65,7 +65,7 @@ def refresh_rates(
 
 
 def even_rates(threshold: FloatArray | float, change_rate: FloatArray, importance: FloatArray) -> FloatArray:
-    """Return the rates of crawls at even intervals, at the end of which the crawl value is the threshold."""
+    """Return the rates at which each page's crawl value reaches the threshold at the end of its interval."""
     interval = np.asarray(elapsed_at_value(threshold, change_rate, importance=importance))
     with np.errstate(divide="ignore", over="ignore"):
         return np.where(importance * change_rate > 0.0, 1.0 / interval, 0.0)
@@ -126,9 +126,9 @@ def poisson_crawl_rates(
 
     Notes
     -----
-    Maximises Σ μ p / (p + Δ), the freshness of pages crawled as Poisson processes with rates p. The result is that of
-    Algorithm 2 of Azar et al. and of equation (10) of Avrachenkov, Patil and Thoppe. With Λ the threshold,
-    p = sqrt(μ Δ / Λ) - Δ where that is positive, and 0 elsewhere.
+    The plan maximises Σ μ p / (p + Δ), the freshness of pages crawled as Poisson processes with rates p. The result is
+    that of Algorithm 2 of Azar et al. and of equation (10) of Avrachenkov, Patil and Thoppe. With Λ the threshold, p is
+    sqrt(μ Δ / Λ) - Δ where that is positive, and 0 elsewhere.
 
     References
     ----------

@@ -74,7 +74,6 @@ def add_commands(parser: argparse.ArgumentParser, only: str = "") -> None:
 
 
 def _print_completion(parser: argparse.ArgumentParser, given: list[str]) -> int:
-    """Print the script by which a shell completes commands and options."""
     add_commands(parser)
     shell = parser.parse_args([*given, "status"]).completion
     try:

@@ -179,7 +179,7 @@ class _Visits:
         self._digest.append(line.digest)
 
     def in_order(self) -> "Callable[[int, int], Iterable[PastVisit]]":
-        """Return a function that returns the visits of the pages from `start` to `stop`, ordered by page and time."""
+        """Sort the visits by page and time; return a function that finds those of the pages from `start` to `stop`."""
         import numpy as np
 
         columns = [np.array(column) for column in (self._place, self._time, self._changed, self._digest)]
@@ -277,8 +277,8 @@ class RunningImport:
         answer = commands.wait_for(self._store, self._sent.popleft(), self._timeout)
         if answer is None:
             raise CrawlschedError(
-                f"The crawl of the collection {self._store.name!r} did not answer within {self._timeout:g} s. It "
-                "takes the pages that it got when it goes on. Look at its log."
+                f"The crawl of the collection {self._store.name!r} did not answer within {self._timeout:g} s. "
+                "When it goes on, it will take the pages that it got. Look at its log."
             )
         if "error" in answer.result:
             raise CrawlschedError(str(answer.result["error"]))

@@ -36,7 +36,6 @@ OPTIONS = (
 
 @contextmanager
 def _executor(arguments: argparse.Namespace) -> "Iterator[Executor]":
-    """Return the executor that the options name."""
     if arguments.dask is not None:
         try:
             from distributed import Client  # type: ignore[import-not-found, import-untyped, unused-ignore]
@@ -60,7 +59,7 @@ def _executor(arguments: argparse.Namespace) -> "Iterator[Executor]":
 
 
 def _alone(stores: "Stores") -> "AbstractContextManager[object]":
-    """Keep crawls from writing meanwhile; raise an error if a process crawls the collection."""
+    """Prevent crawls from writing meanwhile; raise an error if a process crawls the collection."""
     from crawlsched.store import Lease
 
     if stores.shared is None:

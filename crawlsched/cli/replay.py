@@ -39,7 +39,6 @@ _OPTIONAL = "importance,change_rate,recall,false_signal_rate"
 
 
 def _add_history_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of a history to the parser of a command."""
     group = parser.add_argument_group("history", "CSV files, plain or compressed (.gz); all times in POSIX seconds")
     for add in (
         option("--changes C", "page,time", required=True),
@@ -133,7 +132,6 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _summary(done: "Replayed") -> dict[str, Any]:
-    """Return the figures of a replay as plain numbers and texts."""
     return {
         "freshness": None if math.isnan(done.freshness) else done.freshness,
         "crawls": int(done.rows.size),
@@ -146,7 +144,6 @@ def _summary(done: "Replayed") -> dict[str, Any]:
 
 
 def _further(done: "Replayed") -> dict[str, Any]:
-    """Return ages and delays, and the worth of the frontier's picks as compared with picks by brute force."""
     times = {name: None if math.isnan(value) else value for name, value in done.timeliness.items()}
     return times if done.worth is None or not done.worth.size else {**times, "worth": float(done.worth.mean())}
 

@@ -1,4 +1,4 @@
-"""Tables written to files as CSV or JSON lines, by the endings of the names; after an error no file is left."""
+"""Tables in files, as CSV or JSON lines by the endings of the names; after an error no file is left."""
 
 import csv
 import gzip

@@ -136,7 +136,7 @@ def find_or_make_target(arguments: argparse.Namespace) -> Target:
 
 
 def missing_file(database: str) -> Path | None:
-    """Return the path of an SQLite database if the file does not exist; None if it exists, or for PostgreSQL."""
+    """Return the path of an SQLite database whose file is missing; otherwise None."""
     url = _url(database)
     path = Path(str(url.database)).absolute()
     return path if url.get_backend_name() == "sqlite" and not path.exists() else None
@@ -201,7 +201,7 @@ def find_page(store: "Store", url: str) -> int | None:
     """Return the page with this URL, or with another spelling of the URL; None if there is no such page."""
     page = store.reader.find(url)
     if page is None:
-        # Imported here, since loading Scrapy takes a second. Only a URL that is not stored in this spelling needs it.
+        # Imported here, since loading Scrapy takes a second. It is not needed if the URL is stored in this spelling.
         from scrapy import Request
         from scrapy.utils.request import fingerprint
 
@@ -213,7 +213,7 @@ def find_page(store: "Store", url: str) -> int | None:
 
 
 def not_found(store: "Store", url: str) -> UnknownPage:
-    """Return the error for an unknown URL, which names its tombstone, or pages that may be meant."""
+    """Return the error for an unknown URL; it names the URL's tombstone, or pages that may be meant."""
     if (stone := store.tombstones.covering(url)) is not None:
         return UnknownPage(url, store.name, forgotten=f"{why_forgotten(stone, time.time())}.")
     return UnknownPage(url, store.name, pages_like(store, url))

@@ -217,7 +217,7 @@ def _announced_by(store: "Store", page: int, first: int) -> dict[str, Any]:
 
 
 def say(report: dict[str, Any]) -> str:
-    """Say the report of each page with this URL, on a screen each."""
+    """Say the report of each page with this URL."""
     return "\n\n".join(map(_say_page, [report, *report["variants"]]))
 
 
@@ -283,7 +283,7 @@ def _say_announced(report: dict[str, Any], now: float) -> list[str]:
 def _say_lastmod(lastmod: float | None, now: float) -> str:
     if lastmod is None:
         return "without a date"
-    # A value below zero stands for a text that is not a date; its changes are announcements, too.
+    # A value below zero stands for a text that is no date. A new text is an announcement, too.
     return "with a date that cannot be read" if lastmod < 0.0 else f"dated {say_past(lastmod, now)}"
 
 

@@ -1,4 +1,4 @@
-"""Blocks: work on a long array goes through some thousand rows at a time."""
+"""Blocks: divide work on a long array into some thousand rows at a time."""
 
 from collections.abc import Iterator
 

@@ -78,7 +78,7 @@ def grown(column: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
 
 
 def inserted(column: npt.NDArray[Any], row: int, value: int) -> npt.NDArray[Any]:
-    """Return a copy of a short column with a value inserted before a row, in a fifth of the time of `numpy.insert`.
+    """Return a copy of a short column with a value inserted before a row; `numpy.insert` takes five times as long.
 
     >>> inserted(np.array([1, 2, 4]), 2, 3)
     array([1, 2, 3, 4])
@@ -125,7 +125,7 @@ class NumberColumn:
 
     def _set_halves(self, low: Halves, high: Halves) -> None:
         self.low, self.high = low, high
-        # This may be called several times in ten microseconds, so where possible it is numpy's own, faster method.
+        # `item` is called very often, so where possible it is numpy's own, faster method.
         self.item: Callable[[int], int] = self._item if high.size or self._empty else low.item
 
     def __len__(self) -> int:

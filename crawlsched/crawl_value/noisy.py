@@ -46,7 +46,7 @@ def noisy_value(
     -------
     array_like of float64
         Crawl value, in importance times seconds. The change rate is alpha + gamma (1 - exp(-kappa)), and the value
-        tends to importance / change rate. It is 0 for a page without any change.
+        tends to importance / change rate. It is 0 for a page that never changes.
 
     Notes
     -----

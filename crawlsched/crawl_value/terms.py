@@ -1,8 +1,8 @@
 """Terms of the noisy-signals crawl value, computed at a bounded cost for all parameters.
 
-Private to `crawlsched.crawl_value`: float64 arrays, arguments unchecked. First come elementary integrals without
-cancellation. For pages crawled recently, the closed forms in the papers are small differences of large numbers. So the
-closed forms are used only where their two terms differ by at least a fifth. Elsewhere power series are used.
+Private to `crawlsched.crawl_value`: float64 arrays, arguments unchecked. The elementary integrals at the beginning
+avoid cancellation. For pages crawled recently, the closed forms in the papers are small differences of large numbers.
+So the closed forms are used only where their two terms differ by at least a fifth. Elsewhere power series are used.
 
 With y = alpha tau + kappa n (minus the log-probability of freshness) and c = gamma / alpha, the crawl value of Lemma 4
 (Busa-Fekete et al., 2025) is the sum over i = 0 .. floor(y / kappa) of
@@ -224,7 +224,7 @@ def _n_oscillations(needed: FloatArray, smoothness: FloatArray) -> FloatArray:
 def _later_terms(
     y: FloatArray, kappa: FloatArray, c: FloatArray, certain: FloatArray, last: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the sums of the terms i = 1 .. last: of V times exp(y) gamma / mu, and of psi times gamma."""
+    """Return two sums over i = 1 .. last: the terms of V times exp(y) gamma / mu, and those of psi times gamma."""
     certain = np.minimum(certain, last + 1.0)
     gain, announcements = np.zeros(y.shape), np.maximum(certain - 1.0, 0.0)
     some = (certain > 1.0).nonzero()[0]

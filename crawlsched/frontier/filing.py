@@ -59,7 +59,7 @@ class Filing:
         self._anew: list[range | IndexArray] = []
         # While first copies wait, a page with a copy is not picked again within these seconds.
         self._least_wait = 0.0
-        # Before the first time, no waiting page may go. Until the second time, the search through all pages is not
+        # Before `_idle_until`, no waiting page may go. Until `_searched_until`, the search through all pages is not
         # repeated.
         self._idle_until = self._searched_until = -np.inf
         self._now = self._looked_until = -np.inf
@@ -134,7 +134,6 @@ class Filing:
                 self._forced.push(self._pages.host.item(page), float(next(self._force_numbers)), page)
 
     def _leave(self, pages: IndexArray) -> None:
-        """Take pages out of their queues."""
         for page in (pages if self._overdue else pages[self._due.place[pages] > SOON]).tolist():
             self._leave_one(page)
 
@@ -166,7 +165,7 @@ class Filing:
     # -- due times
 
     def _reckon(self, pages: IndexArray, now: float) -> None:
-        """Set when pages with a copy reach their host's level, and when pages without a copy may be crawled."""
+        """Set due times: when a page with a copy reaches its host's level, and when any other page may go."""
         pages = self._put_new(pages, now)
         if not pages.size:
             return
@@ -181,7 +180,7 @@ class Filing:
         self._due.set(pages, np.maximum(times, self._eligible_at(pages)))
 
     def _put_new(self, pages: IndexArray, now: float) -> IndexArray:
-        """Put pages without a copy among the new pages, or let them wait if barred; return the pages with a copy."""
+        """Queue pages without a copy as new pages, unless they have to wait; return the pages with a copy."""
         is_new: BoolArray = self._pages.crawled_at[pages] == -np.inf
         if not is_new.any():
             return pages
@@ -319,7 +318,7 @@ class Filing:
         return True
 
     def _come_down(self, pages: IndexArray, now: float, n_above: float, n_pages: int, most: float) -> float:
-        """Estimate by a sample the level that `n_above` of all pages exceed; let the sample's pages above it be due."""
+        """Return the level that `n_above` of all pages exceed, by a sample; make the sample's pages above it due."""
         pages = _sample(pages)
         values = self.values.value_at(pages, now)
         level = min(_exceeded(values, n_above / max(n_pages, 1)), most)
@@ -328,7 +327,6 @@ class Filing:
         return level
 
     def _bring_host_down(self, host: int, now: float) -> None:
-        """Lower the host's own level."""
         queue = self._queue
         rows = np.flatnonzero(self._pages.host[: self._pages.n] == host)
         most, n_above = ENOUGH * queue.host_levels[host], self._room_of_host / 2
@@ -338,7 +336,7 @@ class Filing:
         self._anew.insert(0, rows)
 
     def _may_go(self, rows: IndexArray, now: float, resting: bool = False) -> IndexArray:
-        """Return the waiting pages that have a copy and may be crawled now: of resting hosts, or of all others."""
+        """Return waiting pages that have a copy and may be crawled now: pages of resting hosts, or of others."""
         place = self._due.place[rows[rows < self._due.place.size]]
         rows = rows[: place.size][(place >= FILED) & (place <= SOON)]
         rows = rows[self._eligible_at(rows, self._least_wait) <= now]
@@ -355,11 +353,10 @@ class Filing:
         return float(times[times > now].min(initial=np.inf))
 
     def _work(self, now: float) -> None:
-        """Do a part of the work between picks."""
         self._due.work()
         queue = self._queue
         n_going = len(queue.going)
-        # Begin when less than a quarter of the room is filled. The last candidates are picked while others are found.
+        # Begin when less than a quarter of the room is filled. The last candidates are picked meanwhile.
         if n_going > 0 and 4 * (n_going + queue.n_aside) < self._room and queue.level > 0.0 and not self._anew:
             self._bring_down(now)
         self._go_on()
@@ -367,7 +364,7 @@ class Filing:
     # -- hosts
 
     def rest_host(self, host: int, until: float) -> None:
-        """Leave a host's pages out until a time, or until `release_host`; O(log hosts)."""
+        """Leave a host's pages out until a time, or until `release_host` is called; O(log hosts)."""
         self._resting.put(host, until)
         self._due.place[self._queue.rest(host)] = ASIDE
 
@@ -388,7 +385,7 @@ def _sample(pages: IndexArray) -> IndexArray:
 
 
 def _exceeded(values: FloatArray, share: float) -> float:
-    """Return a number such that about this share of the values are higher; 0 if there are no values."""
+    """Return a number that about this share of the values exceed; 0 if there are no values."""
     if not values.size:
         return 0.0
     # A level that is too low rises as pages become candidates. After each fall, all due times are computed anew.

@@ -171,5 +171,5 @@ class Frontier(Filing):
         before, self._least_wait = self._least_wait, SLOTS_TOGETHER * self.slot if waits else 0.0
         self._queue.crawled_by = now - self._least_wait if waits else np.inf
         if self._least_wait < before:
-            self._idle_until = -np.inf  # no new page waits any more, or slots are shorter
+            self._idle_until = -np.inf  # known pages may go earlier now
         return waits and self.share.is_due

@@ -17,12 +17,12 @@ from crawlsched.pages import Pages
 
 __all__ = ["DiscoveryShare", "NewPages"]
 
-# When lines share turns, an importance counts as at most this number, and as at least the inverse of this number.
+# When lines share turns, importances are limited to the range from the inverse of this number to this number.
 _MOST_TURNS = 8.0
 
 
 class DiscoveryShare:
-    """At most a share of the slots goes to first copies while pages that have a copy are due.
+    """Gives first copies at most a share of the slots while pages that have a copy are due.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class DiscoveryShare:
         return self._credit + self.share >= 1.0 - 1e-9
 
     def went(self, *, is_first_copy: bool) -> None:
-        """Count a used slot. A slot that one kind of page left unused is not charged to the other kind. O(1)."""
+        """Count a used slot. First copies are not charged for slots that other pages left unused. O(1)."""
         if not is_first_copy or self.is_due:
             self._credit = min(self._credit + self.share - is_first_copy, max(self._credit, 1.0))
 
@@ -79,9 +79,9 @@ class NewPages:
     Notes
     -----
     A page of importance 0 is picked only when no other page waits. In a part of a site, pages found last are picked
-    first. Of pages found together, the most important go first, and equally important pages go in their order. If a
-    host's pages would take longer, at the host's limit, than all new pages together, the host is asked whenever it may
-    be (longest processing time first, R. L. Graham, *Bounds on multiprocessing timing anomalies*, 1969). Several such
+    first. Of pages found together, the most important go first, and equally important pages go in their order. If,
+    at its limit, a host's pages would take longer than all new pages together, the host is asked whenever possible
+    (longest processing time first, R. L. Graham, *Bounds on multiprocessing timing anomalies*, 1969). Several such
     hosts can be asked at their full pace at the same time.
     """
 
@@ -95,7 +95,7 @@ class NewPages:
         self._line, self._next, self._before, self._priority = (np.zeros(0, np.int32) for _ in range(4))
         self._lines: list[_Line] = [_Line(0.0, -1, -1)]
         self._numbers: dict[tuple[float, int, int], int] = {}
-        # The priorities, the hosts of each priority, and the parts of the site for each priority and host.
+        # The priorities, the hosts of each priority, and for each host the parts of its site. They take turns.
         self._order: list[float] = []
         self._hosts: dict[float, FairQueue[int]] = {}
         self._parts: dict[float, dict[int, FairQueue[int]]] = {}
@@ -109,7 +109,7 @@ class NewPages:
         self._before, self._priority = grown(self._before, capacity), grown(self._priority, capacity)
 
     def set_priority(self, page: int, priority: int) -> None:
-        """Set the priority of a page's request; it counts when the page is put in. O(1)."""
+        """Set the priority of a page's request; `put` uses it. O(1)."""
         self._priority[page] = min(max(priority, -(2**31)), 2**31 - 1)
 
     def forget(self, pages: IndexArray) -> None:
@@ -126,7 +126,7 @@ class NewPages:
         return self._line.item(page) == self._numbers.get(self._key(page))
 
     def put(self, pages: IndexArray) -> None:
-        """Put in pages found together, the most important first, all before pages found earlier. O(log n) a page."""
+        """Add pages found together: the most important first, and all before pages found earlier. O(log n) a page."""
         begun: list[int] = []
         best_last = np.argsort(-self._pages.importance[pages], kind="stable")[::-1]
         for page in pages[best_last].tolist():
@@ -192,7 +192,7 @@ class NewPages:
         return None
 
     def matters(self, page: int) -> bool:
-        """Whether a page that waits has some importance. O(1)."""
+        """Whether the importance of a waiting page is above 0. O(1)."""
         return self._lines[self._line.item(page)].priority > -inf
 
     def took(self, page: int, rate: float) -> None:

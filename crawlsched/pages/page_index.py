@@ -101,7 +101,7 @@ class PageIndex:
         return pages.item(row)
 
     def _place(self, fingerprint: bytes) -> tuple[int, _Segment, int, bool]:
-        """Return a fingerprint's key, the key's segment and row there, and whether the segment has the key."""
+        """Return a fingerprint's key, the key's segment, its row in the segment, and whether the segment has it."""
         key = int.from_bytes(fingerprint[:8], "big")
         segment = self._segments[key >> self._behind]
         keys, _ = segment

@@ -34,8 +34,8 @@ STATE_NAMES = ("free", "new", "live", "gone", "moved", "error", "refused")
 FREE, NEW, LIVE, GONE, MOVED, ERROR, REFUSED = range(len(STATE_NAMES))
 
 _NEVER = -np.inf
-#: If more visits than this in a row bring no content, a page no longer counts as failing. This many visits take most of
-#: a day.
+#: A page no longer counts as failing after more than this number of visits in a row without content. These visits take
+#: most of a day.
 LAST_TRIES = 10
 
 # The name and type of each column, its value in an empty row, and whether it is a `NumberColumn`. Such a column has
@@ -101,7 +101,7 @@ class Pages:
     part: npt.NDArray[np.uint16]
     # When a source first covered the page, POSIX seconds. If no source covers it, the value is 0, and nan in a store.
     signalled_since: npt.NDArray[np.float64]
-    first_seen: npt.NDArray[np.float64]  # when the page became known; 0 if the page was read as crawled from the store
+    first_seen: npt.NDArray[np.float64]  # when the page became known; 0: crawled before it was read from the store
     not_before: npt.NDArray[np.float64]  # the earliest time of the next visit, POSIX seconds; 0: any time
     n_errors: npt.NDArray[np.uint8]  # the number of visits in a row that brought no content
     rule: npt.NDArray[np.uint8]  # the rule for the page's crawl intervals, counted from 1; 0: no rule
@@ -211,7 +211,7 @@ class Pages:
             getattr(self, name)[rows] = empty
 
     def columns(self, rows: npt.NDArray[np.intp]) -> dict[str, npt.NDArray[Any]]:
-        """Return copies of some pages' columns, by name, with each value in the form in which a store has it; O(n)."""
+        """Return copies of some pages' columns, by name, with the values that a store would hold; O(n)."""
         copied = {name: getattr(self, name)[rows] for name in self.names}
         copied["signalled_since"][copied["signalled_since"] == 0.0] = np.nan
         return copied
@@ -230,7 +230,7 @@ def counted_in_parts(pages: Pages, at_once: int = 65_536) -> Generator[None, Non
     """Count pages in a generator that yields after each part, which takes about a millisecond; O(n).
 
     The result has three counts. ``states`` has the number of pages by the name of their state. ``sources`` has the
-    number of pages by their first source, or -1. ``hosts`` is the number of hosts that have a page.
+    number of pages by their first source (-1: none). ``hosts`` is the number of hosts that have a page.
     """
     n = pages.n
     states, sources, has_pages = np.zeros(len(STATE_NAMES), int), np.zeros(1, int), np.zeros(1, bool)

@@ -20,8 +20,8 @@ _SPAN = re.compile(r"(\d{1,2}):(\d\d)\s*-\s*(\d{1,2}):(\d\d)(?:\s+(\S+))?")
 _DAY = timedelta(days=1) // timedelta(minutes=1)
 
 
-# A span of hours: its first minute of the day, the minute at which it ends, the time zone, and the rate. If the end is
-# smaller than the beginning, it is on the next day.
+# A span of hours: its first minute of the day, the minute at which it ends, the time zone, and the rate. An end
+# smaller than the beginning is on the next day.
 _Span = tuple[int, int, ZoneInfo, float]
 
 

@@ -212,7 +212,7 @@ class Settings:
 
     @property
     def share_of_first_copies(self) -> float:
-        """The discovery share, or 1 if each page is visited once."""
+        """The discovery share, or 1 with `CRAWLSCHED_ONE_PASS`."""
         return 1.0 if self.one_pass else self.discovery_share
 
     @classmethod
@@ -270,8 +270,8 @@ def _contradictions(values: Mapping[str, Any]) -> list[str]:
     web = values.get("web")
     if web is not None and web.token is False and not is_loopback(web.host):
         mistakes.append(
-            "CRAWLSCHED_WEB must have a 'token' of True, or of 16 to 128 letters, digits and dashes, where its address "
-            "is none of this machine itself, got False."
+            "CRAWLSCHED_WEB must have a 'token' of True, or of 16 to 128 letters, digits and dashes, unless its "
+            "address is a loopback address, got False."
         )
     mistakes += _not_with_shards(values)
     defaults = {field.name: field.default for field in fields(Settings)}

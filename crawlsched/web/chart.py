@@ -86,7 +86,7 @@ def chart(
 def _path(
     line: Line, places: Sequence[float], x: Callable[[float], float], y: Callable[[float], float], *, is_area: bool
 ) -> list[Html]:
-    """Return the path of a line, and the area below it if it has one. If values are missing, the line has a gap."""
+    """Return the path of a line, or of the area below the line. A missing value makes a gap."""
     _, style, values = line
     steps, points, pen = [], [], "M"
     for place, value in zip(places, values, strict=True):

@@ -51,7 +51,7 @@ class CollectionViews:
     def __init__(self, name: str, store: Store, reports: Reports) -> None:
         self.name, self.store = name, store
         self._reports = reports
-        # By address: a view that is complete or being made, and when this began.
+        # By address: a view, complete or being made, and the time at which its making began.
         self._made: dict[str, tuple[asyncio.Future[Html], float]] = {}
 
     @property

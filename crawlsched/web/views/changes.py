@@ -14,7 +14,7 @@ __all__ = ["change_line", "changes", "difference"]
 
 
 def changes(context: Context) -> Html:
-    """Return the middle of the page."""
+    """Return the main part of the page."""
     found = Feed(context.store).newest(SHOWN, diff=True)
     links = choice({"Atom": "changes.atom", "JSONL": "changes.jsonl"})
     lines = [

@@ -15,7 +15,7 @@ __all__ = ["hosts"]
 
 
 def hosts(context: Context) -> Html:
-    """Return the middle of the page: hosts that fail, then hosts that rest, then others by their withheld responses."""
+    """Return the main part of the page: hosts that fail, then hosts that rest, then others by withheld responses."""
     now, store = context.now, context.store
     known = store.reader.hosts(notable_at=now)
     names = {host.host for host in known}

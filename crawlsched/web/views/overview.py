@@ -20,13 +20,13 @@ __all__ = ["collections", "overview"]
 
 _SPANS = {"1h": 3600.0, "24h": DAY, "7d": 7 * DAY, "90d": 90 * DAY}
 _MOST_POINTS = 360
-# Seconds. A line breaks off between samples that are farther apart than `_LONGEST_GAP`. Counts of a time below
-# `_SHORTEST` are not drawn.
+# A line breaks off between samples that are more than `_LONGEST_GAP` seconds apart. Counts over less than `_SHORTEST`
+# seconds are not drawn.
 _LONGEST_GAP, _SHORTEST = 300.0, 30.0
 
 
 def overview(context: Context) -> Html:
-    """Return the middle of the page."""
+    """Return the main part of the page."""
     seen = vitals(context.store)
     span = asked if (asked := context.query.get("span")) in _SPANS else "24h"
     samples = samples_since(context.store, context.now - _SPANS[span])
@@ -92,7 +92,6 @@ def _cards(seen: Vitals, rows: list[dict[str, Any]], hour: list[dict[str, Any]])
 
 
 def _charts(rows: list[dict[str, Any]], span: str) -> list[Html]:
-    """Draw how fresh the pages were, how the slots were used, and how many changes were found."""
     times = [float(row["time"]) for row in rows]
     clock = slice(11, 16) if span in ("1h", "24h") else slice(5, 16)
     fresh = [row["expected_freshness"] for row in rows]
@@ -148,7 +147,7 @@ def _withheld(seen: Vitals) -> Html | None:
 
 
 def collections(watched: Sequence[tuple[str, str, Store]]) -> Html:
-    """Return the middle of the page, for collections with their names, the paths of their views, and their stores."""
+    """Return the main part of the page; `watched` has each collection's name, the path of its views, and its store."""
     rows = [_row(name, path, store) for name, path, store in watched]
     note = tag("p", "Budget and changes are those of the last hour.", class_="faint")
     headings = [("collection", ""), ("expected to be fresh", ""), ("pages", "r"), ("bandwidth", "r w")]

@@ -16,7 +16,7 @@ __all__ = ["page"]
 
 
 def page(context: Context) -> Html:
-    """Return the middle of the page."""
+    """Return the main part of the page."""
     report = context.reports["why"](context.query.get("url", ""), SHOWN)
     return tag("main", *[_of(context, one) for one in (report, *report["variants"])])
 

@@ -34,7 +34,7 @@ ORDERS: dict[str, tuple[str, str, ColumnElement[Any], ColumnElement[Any], Column
 
 
 def pages(context: Context) -> Html:
-    """Return the middle of the page."""
+    """Return the main part of the page."""
     query, order = context.query.get("q", "").strip(), context.query.get("order", "")
     order = "" if query else order if order in ORDERS else "changing"
     sought = "URL, or a part of it"

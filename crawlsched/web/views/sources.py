@@ -14,7 +14,7 @@ __all__ = ["source_link", "sources", "trust_bar"]
 
 
 def sources(context: Context) -> Html:
-    """Return the middle of the page."""
+    """Return the main part of the page."""
     report = context.reports["sources"]()
     now = context.now
     rows: list[list[Node]] = [

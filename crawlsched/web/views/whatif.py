@@ -12,7 +12,7 @@ __all__ = ["whatif"]
 
 
 def whatif(context: Context) -> Html:
-    """Return the middle of the page."""
+    """Return the main part of the page."""
     report = context.reports["whatif"]()
     present = report["bandwidth"]
     rows = report["bandwidths"]
