@@ -22,7 +22,7 @@ _Edit = tuple[int, str, str]
 
 @dataclass(slots=True)
 class _Shown:
-    """An edit, its surroundings, a digest for each page that has shown the edit, and the number of pages without it."""
+    """An edit, its surroundings, digests of the pages that have shown it, and the number of other pages."""
 
     since: float
     around: int

@@ -114,7 +114,7 @@ def _by_site(sources: list[Source], visits: dict[str, Any]) -> list[dict[str, An
 
 
 def _by_part(store: Store, sources: list[Source], visits: dict[str, Any]) -> list[dict[str, Any]]:
-    """Fit each source separately for each site and first directory of its pages, if these are several."""
+    """Fit each source separately for each site and first directory of its pages, if there are several."""
     import numpy as np
 
     from crawlsched.crawl.source_quality import quality

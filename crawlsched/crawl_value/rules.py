@@ -232,8 +232,8 @@ class Rule(NamedTuple):
                 seen[2] = 0.0
             alpha, gamma, kappa = natural_parameters(*seen)
         if self.trusts:
-            # With a change rate of 0, no announcement can be true. The rule still trusts announcements with a recall of
-            # 0.
+            # Only with a change rate of 0 are announcements certainly false. With a recall of 0, the rule still trusts
+            # them.
             kappa = np.where(ignored | (seen[0] == 0.0), 0.0, np.inf)
         return np.vstack([seen, alpha, gamma, kappa])
 

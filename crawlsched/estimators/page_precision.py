@@ -22,7 +22,8 @@ _MOST = 1.0 / EXTREME
 def expected_evidence(true: float, false: float, n_signals: float) -> float:
     """Return the evidence of n announcements, in nats: -log E[(1 - p)^n] for p ~ Beta(true, false).
 
-    n announcements prove less than n times as much as one. If the first was false, the next is likely to be false, too.
+    The evidence of n announcements is less than n times that of a single one. If the first was false, the next is
+    likely to be false, too.
 
     Examples
     --------

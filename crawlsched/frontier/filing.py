@@ -59,7 +59,7 @@ class Filing:
         self._anew: list[range | IndexArray] = []
         # While first copies wait, a page with a copy is not picked again within these seconds.
         self._least_wait = 0.0
-        # Before the first time, no waiting page may go. Until the second time, the search through all pages is not
+        # Until `_idle_until` no waiting page may go. Until `_searched_until` the search through all pages is not
         # repeated.
         self._idle_until = self._searched_until = -np.inf
         self._now = self._looked_until = -np.inf
@@ -171,8 +171,8 @@ class Filing:
         if not pages.size:
             return
         if self._queue.level <= 0.0 and pages.size > self._room:
-            # A level that is too low is the smaller error: it rises as pages become candidates. If a level is lowered,
-            # all due times have to be computed anew.
+            # A level that is too low rises as pages become candidates. A level that is too high has to be lowered, and
+            # then all due times are computed anew.
             values = self.values.value_at(self._may_go(self._some_rows(), now), now)
             self._queue.level = _exceeded(values, self._room / 2 / self._pages.n)
         not_before = np.where(self._due.place[pages] == FILED, self._due.at[pages], -np.inf)
@@ -319,7 +319,7 @@ class Filing:
         return True
 
     def _come_down(self, pages: IndexArray, now: float, n_above: float, n_pages: int, most: float) -> float:
-        """Estimate by a sample the level that `n_above` of all pages exceed; let the sample's pages above it be due."""
+        """Estimate the level that `n_above` of all pages exceed, and let the sampled pages above this level be due."""
         pages = _sample(pages)
         values = self.values.value_at(pages, now)
         level = min(_exceeded(values, n_above / max(n_pages, 1)), most)
@@ -338,7 +338,7 @@ class Filing:
         self._anew.insert(0, rows)
 
     def _may_go(self, rows: IndexArray, now: float, resting: bool = False) -> IndexArray:
-        """Return the waiting pages that have a copy and may be crawled now: of resting hosts, or of all others."""
+        """Return the waiting pages that have a copy and may be crawled now, either of resting or of other hosts."""
         place = self._due.place[rows[rows < self._due.place.size]]
         rows = rows[: place.size][(place >= FILED) & (place <= SOON)]
         rows = rows[self._eligible_at(rows, self._least_wait) <= now]

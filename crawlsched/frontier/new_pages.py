@@ -22,7 +22,7 @@ _MOST_TURNS = 8.0
 
 
 class DiscoveryShare:
-    """At most a share of the slots goes to first copies while pages that have a copy are due.
+    """Limits the share of the slots for first copies while pages that have a copy are due.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class DiscoveryShare:
         return self._credit + self.share >= 1.0 - 1e-9
 
     def went(self, *, is_first_copy: bool) -> None:
-        """Count a used slot. A slot that one kind of page left unused is not charged to the other kind. O(1)."""
+        """Count a used slot. A slot that new or known pages could not use is not charged to the others. O(1)."""
         if not is_first_copy or self.is_due:
             self._credit = min(self._credit + self.share - is_first_copy, max(self._credit, 1.0))
 
@@ -79,10 +79,10 @@ class NewPages:
     Notes
     -----
     A page of importance 0 is picked only when no other page waits. In a part of a site, pages found last are picked
-    first. Of pages found together, the most important go first, and equally important pages go in their order. If a
-    host's pages would take longer, at the host's limit, than all new pages together, the host is asked whenever it may
-    be (longest processing time first, R. L. Graham, *Bounds on multiprocessing timing anomalies*, 1969). Several such
-    hosts can be asked at their full pace at the same time.
+    first. Among pages found together, the most important is first. If a host's pages would take longer, at the host's
+    limit, than all new pages together, the host is asked whenever it may be (longest processing time first, R. L.
+    Graham, *Bounds on multiprocessing timing anomalies*, 1969). Several such hosts can be asked at their full pace at
+    the same time.
     """
 
     def __init__(self, pages: Pages, resting: Container[int]) -> None:

@@ -34,8 +34,7 @@ STATE_NAMES = ("free", "new", "live", "gone", "moved", "error", "refused")
 FREE, NEW, LIVE, GONE, MOVED, ERROR, REFUSED = range(len(STATE_NAMES))
 
 _NEVER = -np.inf
-#: If more visits than this in a row bring no content, a page no longer counts as failing. This many visits take most of
-#: a day.
+#: Up to this number of visits in a row without content, a page counts as failing. These visits take most of a day.
 LAST_TRIES = 10
 
 # The name and type of each column, its value in an empty row, and whether it is a `NumberColumn`. Such a column has
@@ -101,7 +100,7 @@ class Pages:
     part: npt.NDArray[np.uint16]
     # When a source first covered the page, POSIX seconds. If no source covers it, the value is 0, and nan in a store.
     signalled_since: npt.NDArray[np.float64]
-    first_seen: npt.NDArray[np.float64]  # when the page became known; 0 if the page was read as crawled from the store
+    first_seen: npt.NDArray[np.float64]  # when the page became known; 0 for a page that the store had as crawled
     not_before: npt.NDArray[np.float64]  # the earliest time of the next visit, POSIX seconds; 0: any time
     n_errors: npt.NDArray[np.uint8]  # the number of visits in a row that brought no content
     rule: npt.NDArray[np.uint8]  # the rule for the page's crawl intervals, counted from 1; 0: no rule

@@ -98,8 +98,7 @@ class Planner(Knowledge):
     discovery_share : float
         At most this share of the slots goes to first copies while pages that have a copy are due.
     signal_delay : float
-        Seconds. A ChangeSignal that comes within this time after a crawl is discarded, since that crawl has seen the
-        change.
+        Seconds. A ChangeSignal within this time after a crawl is discarded, since the crawl has seen the change.
     error_interval : float
         Seconds from an error to the next try. The interval doubles after each further error, up to a day.
     gone_interval : float
@@ -323,8 +322,7 @@ class Planner(Knowledge):
             if n_signals or (further and any(n for _, n in further)):
                 unchanged = self.posterior.unchanged_one(page, elapsed, prior, parameters.learning_rate)
                 self.announcements.visited(page, changed, doubt, unchanged, evidence)
-            # Nearly every crawl is an update, so the number of crawls is used for the number of updates. Only rounding
-            # depends on this number.
+            # Only rounding needs the number of updates. The number of crawls is close to it.
             self.posterior.update_one(
                 page,
                 elapsed,
@@ -397,7 +395,7 @@ class Planner(Knowledge):
         self._left(page, REFUSED, now, self.gone_interval, _LONGEST_GONE_INTERVAL, retry_at, of_host)
 
     def _look_again(self, page: int) -> float:
-        """Return the seconds until a vanished page is tried again; a page that had a copy may return soon."""
+        """Return the seconds until a vanished page is tried again. A page that had a copy is tried sooner."""
         return min(self.error_interval, self.gone_interval) if self.pages.n_crawls.item(page) else self.gone_interval
 
     def _left(

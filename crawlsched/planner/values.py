@@ -258,7 +258,7 @@ class PlannedValues(CrawlValues):
             self._threshold = divide(self._gain, columns, bandwidth * rows.size / len(self._pages)).threshold
 
     def crawl_rates(self, pages: IndexArray) -> FloatArray:
-        """Return crawls per second, shape (n,); for policies without a threshold, only up to a common factor."""
+        """Return crawls per second, shape (n,). Without a threshold, they may be off by a common factor."""
         if self._gain is None:
             return self._share(self._change_rates(pages))
         if self._threshold is None:

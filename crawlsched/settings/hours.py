@@ -21,7 +21,7 @@ _DAY = timedelta(days=1) // timedelta(minutes=1)
 
 
 # A span of hours: its first minute of the day, the minute at which it ends, the time zone, and the rate. If the end is
-# smaller than the beginning, it is on the next day.
+# smaller than the beginning, the end is on the next day.
 _Span = tuple[int, int, ZoneInfo, float]
 
 

@@ -219,7 +219,7 @@ class Settings:
     def from_scrapy(cls, settings: Mapping[str, Any], spider_name: str | None = None) -> "Settings":
         """Read the ``CRAWLSCHED_*`` settings from Scrapy's; a `SettingError` has a line for each mistake.
 
-        `spider_name` is the name of the collection if the settings have none.
+        `spider_name` is the name of the collection if the settings name no collection.
         """
         values, mistakes = _read_all(settings)
         mistakes += _unknown_names(settings)

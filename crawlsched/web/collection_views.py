@@ -51,14 +51,14 @@ class CollectionViews:
     def __init__(self, name: str, store: Store, reports: Reports) -> None:
         self.name, self.store = name, store
         self._reports = reports
-        # By address: a view that is complete or being made, and when this began.
+        # By address: a view that is complete or being made, and the time when its making began.
         self._made: dict[str, tuple[asyncio.Future[Html], float]] = {}
 
     @property
     def path(self) -> str:
         """The path of the views if there are several collections, without slashes at its ends."""
         shard, number = self.store.key
-        # If the name of a collection would have to be encoded in a path, the path has its number instead.
+        # A name that would have to be encoded in a path is replaced by the collection's number.
         collection = self.store.name if _PLAIN.fullmatch(self.store.name) else f"~{number}"
         return f"c/{collection}" if self.name == self.store.name else f"c/{collection}/{shard}"
 

@@ -25,8 +25,7 @@ SLICE = 128
 #: of one round. If there are few pages, the plan waits for fewer picks, since each pick by the old plan matters more.
 PICKS_A_SLICE = 8
 PLAN_SLICE = PICKS_A_SLICE * SLICE
-# If picks are rare, the next slices wait for this number of seconds instead. So placing pages takes a tenth of the
-# crawl's time in this case, too.
+# If picks are rare, the next slices wait for this number of seconds instead.
 _SECONDS_A_SLICE = 0.02
 # A newer plan waits for this multiple of the time in which the last plan was placed. That is minutes for millions of
 # pages.

@@ -236,9 +236,9 @@ class _Cells:
     def _below(
         self, row: int, values: FloatArray, column: FloatArray, later: FloatArray, sooner: float = 0.0
     ) -> FloatArray:
-        """Return sums over a page's cells with values below each level, and over all its cells.
+        """Return sums of `column` over a page's cells: those with values below each level, and at last all.
 
-        `later` has the part of each cell's number that comes from the second half of the cell.
+        `later` has the part of each number that belongs to the second half of its cell.
         """
         part = slice(self._starts[row], self._starts[row + 1])
         waits = self._edges[self._times[part]] < self.until[row] - sooner
