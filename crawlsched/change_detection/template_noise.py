@@ -249,8 +249,7 @@ class TemplateNoise:
         self.n_learned += bool(differing)
 
     def suggestions(self, *, new: bool = False) -> list[str]:
-        """Return suggestions for places that usually differ without proof of noise; with `new`, only new
-        suggestions."""
+        """Return suggestions for places that usually differ without proof of noise, or only new suggestions."""
         proved = {where[0] for where, evidence in self._evidence.items() if evidence.is_noise}
         said = proved | self._suggested if new else proved
         found = {place: one for place, one in self._visits.items() if place not in said and _is_restless(one)}
