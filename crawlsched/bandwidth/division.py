@@ -89,7 +89,7 @@ def _bracket_threshold(demand: Callable[[float], float], target: float, start: f
         width = abs(x2 - x1)
         if width <= 2.0 * smallest or f1 == 0.0:
             break
-        # Every step stays at least the tolerance away from both ends of the bracket, so both ends move.
+        # Every step is at least the tolerance away from the ends of the bracket, so both ends move.
         margin = smallest / width
         # Rounding may keep interpolation from ending, so after this number of steps only halving is used.
         x = x1 + min(max(fraction if step < ROUNDS else 0.5, margin), 1.0 - margin) * (x2 - x1)

@@ -163,7 +163,7 @@ class TemplateNoise:
         self.is_shared = False
         self.n_probes = 0
         self.n_quiet = 0
-        #: The number of pages in a row that showed the same former content at both fetches.
+        #: How many times in a row a second fetch has confirmed a return to former content.
         self.n_returns = 0
         self.n_learned = self.n_written = 0
 
@@ -178,7 +178,7 @@ class TemplateNoise:
         return proved
 
     def _speaking_for(self, one: Difference) -> list[tuple[Evidence, str, str]]:
-        """Return the evidence about a difference's tokens and about its whole block, each with old and new text."""
+        """Return the evidence about the tokens of a difference and about its block, with their old and new texts."""
         slots = [(one.left, one.right, one.old, one.new), ("", "", one.was, one.says)][one.is_whole :]
         return [
             (evidence, was, says)

@@ -48,7 +48,7 @@ class Difference(NamedTuple):
     n: int = 1
     left: str = ""  # the tokens before (`left`) and after (`right`) the replaced tokens; see `token_runs`
     right: str = ""
-    old: str = ""  # the old tokens or the old block; `new`: the new ones, or for "order" a digest
+    old: str = ""  # the old tokens or the old block; `new`: the new tokens or block, or for "order" a digest
     new: str = ""
     is_digits: bool = False  # whether only digits differ
     kept: tuple[str, ...] = ()  # the tokens of the block that stayed, with "#" for digits

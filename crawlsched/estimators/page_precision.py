@@ -8,8 +8,8 @@ from sys import float_info
 __all__ = ["EXTREME", "OF_THE_SOURCE", "REMEMBERED", "beta", "expected_evidence", "judged", "learned"]
 
 
-#: All announcements of a page, or of a pair of sources, together count as at most this number. Older announcements then
-#: count ever less, so that what is learned follows announcements that become better or worse.
+#: All announcements of a page, or of a pair of sources, together count as at most this number. Then older announcements
+#: count ever less, so that the precision follows changes in their quality.
 REMEMBERED = 200.0
 #: The precision of the source counts like this number of announcements, in addition to the page's own announcements.
 OF_THE_SOURCE = 4.0

@@ -29,11 +29,11 @@ SLOTS_TOGETHER = 16
 #: millisecond where no page is announced, and up to 6 where all pages are. A sample has eight times this number of
 #: pages.
 AT_ONCE = 256
-# While there is no good candidate, one pick does the work of this number of picks.
+# While there is no good candidate, a pick does this multiple of its usual work.
 _STEPS = 32
 # A level is chosen from a sample so that at least this number of the sample's pages have higher values.
 _LEAST_RANK = 8
-# A page that was due too early is evaluated again after this share of the time since its crawl.
+# A page that was due too early is evaluated again when the time since its crawl has grown by this share.
 _WAIT_AGAIN = 0.005
 
 
@@ -63,7 +63,7 @@ class Filing:
         # repeated.
         self._idle_until = self._searched_until = -np.inf
         self._now = self._looked_until = -np.inf
-        # Picks are counted here, not slots: if the machine is too slow to use all slots, the unused slots need no look.
+        # Picks are counted here, not slots: slots that a slow machine leaves unused need no look.
         self._picks_until_look = 0
 
     def _place_of(self, page: int) -> int:
@@ -79,7 +79,7 @@ class Filing:
             self.new.reserve(self._due.place.size)
 
     def file(self, pages: IndexArray, now: float) -> None:
-        """File distinct pages by what is known now; O(1) a page, and the computation of its due time."""
+        """File distinct pages by the present knowledge; O(1) a page, and the computation of its due time."""
         if not pages.size:
             return
         self._now = max(now, self._now)

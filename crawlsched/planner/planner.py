@@ -90,11 +90,11 @@ class Planner(Knowledge):
         Shortest and longest intervals that replace `min_crawl_interval` and `max_crawl_interval` for some pages (see
         `add` and `set_intervals`).
     max_crawl_interval : float, optional
-        A page that was not crawled for this number of seconds is picked before all pages that are picked by value.
+        A page that was not crawled for this number of seconds is picked before any page that is picked by value.
     max_crawl_rounds : float, optional
         A page of some importance that was not crawled for this number of rounds is crawled soon. A round is the time
-        that one crawl of every page takes (`crawlsched.planner.starvation`). None: a page whose value is never enough
-        for a crawl is never crawled.
+        that one crawl of every page takes (`crawlsched.planner.starvation`). None: some pages may never be crawled,
+        since their values never reach the threshold.
     discovery_share : float
         At most this share of the slots goes to first copies while pages that have a copy are due.
     signal_delay : float
@@ -338,7 +338,7 @@ class Planner(Knowledge):
             source = columns.source.item(page)
             found = page, now, elapsed, n_signals, source, evidence, changed, further, time_since_modified
             observation = _observation(Observation, found)
-        # To save time in each slot, values that have not changed are not written.
+        # Unchanged values are not written, to save time.
         if changed:
             columns.n_changes.count_one(page)
         columns.n_crawls.count_one(page)
@@ -391,7 +391,7 @@ class Planner(Knowledge):
         self._left(page, REFUSED, now, self._look_again(page), _LONGEST_GONE_INTERVAL, retry_at, of_host)
 
     def not_allowed(self, page: int, now: float, retry_at: float | None = None, *, of_host: bool = False) -> None:
-        """Take in a visit that was forbidden, as by robots.txt, and not sent: the page is tried ever more rarely."""
+        """Take in a visit that robots.txt or another rule forbids, so that it was not sent; see `failed`."""
         self._left(page, REFUSED, now, self.gone_interval, _LONGEST_GONE_INTERVAL, retry_at, of_host)
 
     def _look_again(self, page: int) -> float:
@@ -589,7 +589,7 @@ class Planner(Knowledge):
         return np.array(list(dict.fromkeys([*self.out_of_turn(now, n), *self.frontier.peek(n).tolist()])), np.intp)
 
     def out_of_turn(self, now: float, n: int) -> list[int]:
-        """Return pages that are picked next regardless of their values, about in order; O(n log n)."""
+        """Return the forced and overdue pages, approximately in their order; O(n log n)."""
         found = self.frontier.out_of_turn(n)
         if self._rounds is not None:
             found += self._rounds.coming(self.frontier, n - len(found), self.bandwidth, now)

@@ -1,4 +1,4 @@
-"""A plan: what all pages together teach. A pure function makes it from a snapshot; it is adopted later."""
+"""A plan: the knowledge from all pages together. A pure function makes it from a snapshot; it is adopted later."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def _signal_rates(snapshot: Snapshot, n_sources: int) -> FloatArray:
 
 #: A host has a group of its own if at least this number of its pages in the sample were visited.
 LEAST_GROUP = 30
-#: Number of pages from which the demand curve is estimated, and number of points of a curve per factor of 10.
+#: Number of pages from which the demand curve is estimated, and number of its points per factor of 10.
 DEMAND_SAMPLE, POINTS_PER_DECADE = 4096, 10
 # For matrix products of at most this number of operations, OpenBLAS uses a single thread. Further threads would spin
 # after their work, on processors that the crawl needs.
@@ -198,7 +198,7 @@ class Plan:
         )
 
     def of_hosts(self, are_meant: Callable[[int], bool]) -> Self:
-        """Return the plan with only the groups of these hosts; what was learned of all hosts together stays."""
+        """Return the plan with only the groups of these hosts, and with the knowledge from all hosts together."""
         rows = [row for row, host in enumerate(self.group_hosts) if are_meant(host)]
         return replace(
             self,

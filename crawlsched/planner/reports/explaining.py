@@ -75,8 +75,8 @@ def estimates(planner: Planner, rows: IndexArray, now: float) -> dict[str, Float
 
 
 _FOR_EVER = timedelta(days=300 * 365.25).total_seconds()
-# A page is picked when its crawl value is somewhat below or above the threshold, since the other waiting pages differ
-# from slot to slot. These multiples of the threshold are taken as equally likely.
+# A page may be picked somewhat below or above the threshold, since the other pages differ from slot to slot. These
+# multiples of the threshold count as equally likely.
 _SHARES = np.linspace(0.65, 1.2, 12)
 # Waits are equally good if their probabilities differ by less than this number.
 _AS_LIKELY = 0.01

@@ -16,7 +16,7 @@ from crawlsched.planner.planner import Planner
 
 __all__ = ["MOST_COUNTED", "Outlook", "known_fresh", "wanted"]
 
-# In these states a page should have a fresh copy. A page that is gone or moved needs none.
+# In these states a page should have a fresh copy. A page that is gone or moved needs no copy.
 _WANTED = (NEW, LIVE, ERROR)
 
 
@@ -160,7 +160,7 @@ class Outlook:
             return float(np.inf)
         at = int(reached.searchsorted(aim))
         if at == 0:
-            # This bandwidth is below what the longest crawl interval needs: see `freshness`.
+            # This bandwidth is less than the longest crawl interval needs: see `freshness`.
             return float(min(wanted[0], in_turn))
         share = (aim - reached[at - 1]) / (reached[at] - reached[at - 1])
         return float(wanted[at - 1] + share * (wanted[at] - wanted[at - 1]))
