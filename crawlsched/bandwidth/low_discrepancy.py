@@ -25,12 +25,12 @@ def low_discrepancy_schedule(rates: ArrayLike, n_slots: int) -> IndexArray:
     Notes
     -----
     Algorithm 3 of Azar et al. (LDS in Busa-Fekete et al., section 6.4), which is the schedule of Tijdeman. Let q be a
-    page's share of all rates, x the number of its crawls so far, k the number of pages whose rate is not 0, and
-    d = 1 / (2k - 2). The page may be crawled again from the first slot n with q n - x ≥ d. Its deadline is the last
-    slot with q n - x ≤ 1 - d. Of the pages that may be crawled, the page with the earliest deadline is crawled (of
-    equal deadlines, the lowest page). After n slots, the number of crawls of a page differs from q n by at most 1 - d.
-    No schedule can guarantee a smaller difference. The schedule takes O(log k) operations per slot: pages that may not
-    be crawled yet wait in a list per slot, and the others in a heap ordered by deadline.
+    page's share of all rates, x the number of its crawls so far, k the number of pages whose rate is not 0, and d = 1 /
+    (2k - 2). The page may be crawled again from the first slot n with q n - x ≥ d. Its deadline is the last slot with q
+    n - x ≤ 1 - d. Among the pages that may be crawled, the page with the earliest deadline is crawled (if deadlines are
+    equal, the page with the lowest number). After n slots, the number of crawls of a page differs from q n by at most 1
+    - d. No schedule can guarantee a smaller difference. The schedule takes O(log k) operations per slot: pages that may
+    not be crawled yet wait in a list per slot, and the others in a heap ordered by deadline.
 
     This function differs from the algorithm in one way: if rounding leaves no page that may be crawled, the page whose
     turn comes next is crawled.

@@ -200,7 +200,7 @@ class TemplateNoise:
     ) -> bool:  # fmt: skip
         """Learn from a pair of fetches; return whether they differed in something that was not known to be noise.
 
-        `apart` is the time between the two as a share of the time since the last visit. `may_be_old` means that the
+        `apart` is the time between the fetches as a share of the time since the last visit. `may_be_old` means that the
         second fetch may be an old copy. Then a difference counts only if other fetches have shown it.
         """
         is_surprised = len(self.hidden(page, found)) < len(found)

@@ -391,7 +391,7 @@ def _numbered(tokens: list[str], replaced: Collection[int]) -> list[str]:
 
 
 def _left(names: list[str], tokens: list[str], at: int) -> str:
-    """Return the tokens before `at`, back to the last token that is no number; they tell numbers apart."""
+    """Return the tokens before `at`, back to the last token that is no number."""
     start = at
     while start and tokens[start - 1][0] == "#":
         start -= 1

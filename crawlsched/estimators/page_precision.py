@@ -41,8 +41,8 @@ def judged(true: float, false: float, n_signals: float, known: float, fresh: flo
     Parameters
     ----------
     known, fresh : float
-        The visit's finding had the probability known + fresh (1 - p)^n. Let f be the probability that nothing else
-        changed the page. The two numbers are (0, f) for an unchanged page, and (1, -f) for a changed page.
+        The finding of the visit had the probability `known` + `fresh` (1 - p)^n. Let f be the probability that nothing
+        else changed the page. The two numbers are (0, f) for an unchanged page, and (1, -f) for a changed page.
 
     Notes
     -----

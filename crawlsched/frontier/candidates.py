@@ -146,7 +146,7 @@ class Candidates:
     def add(
         self, pages: IndexArray, now: float, until: float, resting: Container[int]
     ) -> tuple[IndexArray, dict[int, IndexArray]]:
-        """Add pages that are worth enough by `until`; return the others, and by host the pages set aside. O(n)."""
+        """Add pages that are worth enough by `until`; return the others, and (by host) those set aside. O(n)."""
         lines, hosts = self.going.of(pages, now), self._columns.host[pages]
         enough = lines[0] + lines[1] * (until - now) >= ENOUGH * self.levels(hosts)
         self.going.append(pages[enough], hosts[enough], lines[:, enough])

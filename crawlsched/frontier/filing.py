@@ -200,7 +200,7 @@ class Filing:
         self._filed.update(pages.tolist())
 
     def _follow(self, now: float) -> None:
-        """Catch up with the time: hosts return, and pages become due."""
+        """Let hosts return and pages become due, up to `now`."""
         self._now = max(now, self._now)
         while (host := self._resting.first()) is not None and self._resting.at[host] <= now:
             self.release_host(host)

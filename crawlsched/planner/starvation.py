@@ -1,4 +1,4 @@
-"""Rounds: a page whose value is never enough for a crawl is still crawled once in some rounds."""
+"""Rounds: even a page whose value is never enough for a crawl is crawled once in some rounds."""
 
 from __future__ import annotations
 

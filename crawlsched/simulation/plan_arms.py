@@ -1,4 +1,4 @@
-"""Arms that divide the bandwidth among pages by a formula, and crawl by that plan until the next one."""
+"""Arms that plan: they divide the bandwidth among pages by a formula, and divide it anew at times."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ class Reader(Part):
     def pages_to_weigh(
         self, after: int, limit: int, *, stated: bool = False
     ) -> list[tuple[int, str, dict[str, Any], bool]]:
-        """Return at most `limit` pages after a number: number, URL, request meta, and whether the importance is stated.
+        """Return at most `limit` pages after a page number, as (number, URL, request meta, is importance stated).
 
         Pages whose importance was stated are left out unless `stated`.
         """

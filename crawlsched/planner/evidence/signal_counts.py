@@ -12,7 +12,7 @@ from crawlsched.planner.evidence.further_sources import MOST_SIGNALS, FurtherSou
 
 __all__ = ["SignalCounts"]
 
-# Sources announce the same changes if they coincide more than this many times as often as by chance.
+# Two sources announce the same changes if they coincide more often than by chance, by more than this factor.
 _LIFT = 2.0
 # Each pair of sources begins with this number of coincidences. So until a few comparisons show otherwise, the two
 # sources announce the same changes.

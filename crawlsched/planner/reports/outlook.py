@@ -236,7 +236,7 @@ class _Cells:
     def _below(
         self, row: int, values: FloatArray, column: FloatArray, later: FloatArray, sooner: float = 0.0
     ) -> FloatArray:
-        """Return sums of `column` over a page's cells: those with values below each level, and at last all.
+        """Return sums of `column` over a page's cells with values below each level, and over all its cells.
 
         `later` has the part of each number that belongs to the second half of its cell.
         """
@@ -255,7 +255,7 @@ class _Cells:
 
 
 def _cells_of(signal_rate: FloatArray, edges: FloatArray) -> tuple[IndexArray, IndexArray, FloatArray, FloatArray]:
-    """Return the cells that matter, by row and then time.
+    """Return the cells that matter, ordered by row and then by time.
 
     The arrays are: row, time, a number of signals, and the probability of this number.
     """

@@ -167,7 +167,7 @@ def _false_signal_rate(change_rate: FloatArray, precision: FloatArray, recall: F
 
 
 def corrupted(history: History, share: float, noise: FloatArray) -> History:
-    """Return the history with noise, shape (2, n), mixed into precision and recall; its share is p.
+    """Return the history with `noise`, shape (2, n), mixed into precision and recall with the share p.
 
     Notes
     -----

@@ -37,7 +37,7 @@ IDLE = "crawls of pages with many announcements that found no change"
 
 
 def _simulated(instances: Instances, policies: tuple[str, ...], many: float = 0.9) -> Run:
-    """Crawl by each policy; pages have `many` announcements if at least this share of their changes is announced."""
+    """Crawl by each policy. A page has many announcements if at least the share `many` of its changes is announced."""
 
     def measure(settings: Settings, n_pages: int, rng: np.random.Generator, repetition: int) -> Numbers:
         history = instances.draw(rng, n_pages, settings.time)
