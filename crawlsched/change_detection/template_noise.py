@@ -21,8 +21,8 @@ _EDITED, _LEAST_NOISE = 0.1, 0.5
 _MOST_NOISE = 1.0 - 0.5 * _EDITED
 # The probability that an edit falls between two fetches is the time between them as a share of the time between visits.
 # It counts as at most `_MOST_EDITED`, since with larger values nothing could be proved. The constant has another use.
-# Fetches at a place of noise seldom agree many times. If the probability of that is below the constant, the page
-# contradicts the noise.
+# At a place of noise, many pairs of fetches seldom all agree. If the probability of that is below the constant, the
+# page contradicts the noise.
 _MOST_EDITED = 2.0 * _EDITED
 # A place becomes noise above the first of these odds, and stays noise until an edit is as likely as noise. Odds for or
 # against noise above the second number count as this number. So a place that no longer changes is recognised after

@@ -381,7 +381,7 @@ def token_runs(before: str, now: str) -> list[tuple[str, str, str, str, bool, tu
 
 
 def _numbered(tokens: list[str], replaced: Collection[int]) -> list[str]:
-    """Name tokens. If "by" stays twice, as in "seen by ..., written by ...", the second is named "by (2)"."""
+    """Name tokens. If "by" occurs twice, as in "seen by ..., written by ...", the second "by" is named "by (2)"."""
     counts = Counter[str]()
     names = []
     for at, token in enumerate(tokens):

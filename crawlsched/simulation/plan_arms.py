@@ -1,4 +1,4 @@
-"""Arms that plan: they divide the bandwidth among pages by a formula, and divide it anew at times."""
+"""Arms that plan: they divide the bandwidth among pages by a formula, and divide it anew from time to time."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ __all__ = ["SignalCounts"]
 
 # Two sources announce the same changes if they coincide more often than by chance, by more than this factor.
 _LIFT = 2.0
-# Each pair of sources begins with this number of coincidences. So until a few comparisons show otherwise, the two
-# sources announce the same changes.
+# Each pair of sources begins with this number of coincidences. So two sources are taken to announce the same changes
+# until a few comparisons show otherwise.
 _COINCIDED_BEFORE = 0.5
 
 
