@@ -166,7 +166,7 @@ class Filing:
     # -- due times
 
     def _reckon(self, pages: IndexArray, now: float) -> None:
-        """Set when pages with a copy reach their host's level, and when pages without a copy may be crawled."""
+        """Set due times: when pages with a copy reach their host's level, and when other pages may be crawled."""
         pages = self._put_new(pages, now)
         if not pages.size:
             return
@@ -181,7 +181,7 @@ class Filing:
         self._due.set(pages, np.maximum(times, self._eligible_at(pages)))
 
     def _put_new(self, pages: IndexArray, now: float) -> IndexArray:
-        """Put pages without a copy among the new pages, or let them wait if barred; return the pages with a copy."""
+        """Put pages without a copy among the new pages, or let them wait for `not_before`; return the other pages."""
         is_new: BoolArray = self._pages.crawled_at[pages] == -np.inf
         if not is_new.any():
             return pages
@@ -243,7 +243,7 @@ class Filing:
         return min(self._room // 4, _FEWEST)
 
     def _become_due(self, pages: IndexArray, now: float) -> None:
-        """Make pages candidates, or set them aside if their hosts rest; raise levels with too many candidates."""
+        """Make pages candidates, or set them aside if their hosts rest; raise a level that has too many candidates."""
         pages = self._put_new(pages, now)
         if not pages.size:
             return

@@ -68,7 +68,6 @@ class Reader(Part):
             yield from connection.execute(wanted).partitions(ROWS_AT_ONCE)
 
     def _number(self, of: Any, table: Any) -> int:
-        """Return a number that is computed from all of the collection's rows in a table."""
         return int(self.rows(select(of).select_from(table).where(*self.own(table)))[0][0])
 
     def facts(self, pages: Sequence[int] | np.ndarray) -> list[PageFacts | None]:
