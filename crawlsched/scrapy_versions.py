@@ -172,7 +172,7 @@ def download_slot(crawler: Crawler, name: str) -> DownloadSlot | None:
         return None
     if not slot.delay:
         return DownloadSlot(slot.concurrency, 0.0, 0.0, bool(slot.queue) or slot.free_transfer_slots() <= 0)
-    # Scrapy 2.19 has `jitter`, a share of the delay, and the monotonic clock.
+    # Scrapy 2.19 has `jitter`, which is a share of the delay, and uses the monotonic clock.
     jitter = slot.jitter if hasattr(slot, "jitter") else 0.5 * slot.randomize_delay
     least_delay = max(0.0, slot.delay * (1.0 - jitter))
     # Scrapy draws a new delay at each check, and only a request in the slot's queue has to wait until the end of this

@@ -105,7 +105,7 @@ def _move(weights: Mapping[int, float], given: dict[int, str], load: dict[str, f
         gap = load[most] - load[least]
         if gap <= tolerance:
             return
-        # A shard that weighs as much as the gap would only swap the two loads, again and again.
+        # Moving a shard as heavy as the gap would only exchange the two loads, again and again.
         fitting = [
             shard
             for shard, member in given.items()
@@ -248,8 +248,8 @@ class Grant:
     def answered(self, number: int, granted: float) -> None:
         """Take over the answer to a renewal, unless a later renewal was answered before."""
         if number == self.number:
-            # A lower rate is set before the deadline, and a higher rate after the deadline. So a thread that reads both
-            # without a lock never sees a rate with a deadline for which it was not granted.
+            # A lower rate is set before its deadline, and a higher rate after its deadline. So a thread that reads rate
+            # and deadline without a lock never gets a rate that was not granted until this deadline.
             if granted < self.rate:
                 self.rate = granted
             self.deadline = self._asked_at + LEASE - MARGIN

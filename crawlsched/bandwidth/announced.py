@@ -154,8 +154,8 @@ class _Announced:
     def _parameters(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         with np.errstate(over="ignore", under="ignore"):
             alpha, gamma, kappa = natural_parameters(self.change_rate, self.recall, self.false_signal_rate)
-        # A certain announcement makes the copy certainly stale, and so does an announcement of a large weight. But only
-        # a finite weight can distinguish a crawl "at an announcement" from "never" (y infinite).
+        # A large weight makes the copy as certainly stale as an infinite weight. But with an infinite weight, a crawl
+        # "at an announcement" would look like "never" (y infinite).
         return np.asarray(alpha), np.asarray(gamma), np.minimum(kappa, _CERTAIN)
 
     @cached_property

@@ -19,8 +19,8 @@ __all__ = ["PageBlocks", "page_blocks"]
 _VOID = frozenset((
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr",
 ))  # fmt: skip
-# Elements that need no end tag close these open elements, up to the list or table around them. Other elements close
-# only a paragraph, and only if all open elements within it are inline elements.
+# By element, the open elements that its start closes. A list item, for example, closes the item before it in the same
+# list. Block elements close only an open paragraph that has no block elements in it.
 _AROUND_ITEMS = frozenset({"ul", "ol", "menu", "dl", "table", "tbody", "thead", "tfoot", "tr", "select", "optgroup"})
 _ENDED_BY: dict[str, tuple[frozenset[str], frozenset[str] | None]] = {
     name: (frozenset(names), _AROUND_ITEMS)
@@ -209,8 +209,7 @@ class _Cut:
         """Read a page and return its blocks."""
         scan, opened, pieces, steps = Scan(markup), self._open, self._pieces, self._blocks.steps
         place, room = opened[-1][1], n_read_singly(markup)
-        # A page has thousands of elements. Code for nearly all elements is written out here, for speed; code for few
-        # elements is in methods.
+        # The code for nearly all elements is written out here, for speed. The code for rarer elements is in methods.
         for text, tag, inner in scan:
             room -= 1 if tag is None else tag.cost
             if room < 0 or len(pieces) > MOST_BLOCKS:

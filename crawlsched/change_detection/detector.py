@@ -77,7 +77,7 @@ class Detector(NamedTuple):
         """Whether a second fetch has to decide if the noise of the template is noise on this page, too.
 
         A second fetch is needed if two fetches of this page never differed at the place of the noise. It is also needed
-        if fetches mostly differ, but the text is the same as at the last visit.
+        if fetches mostly differ there, but this visit found the same text as the last visit.
         """
         needs_look = False
         for number, why in proved.items():
@@ -92,7 +92,7 @@ class Detector(NamedTuple):
         of_site = self.shared.of_site(seen, left, now)
         own = [one for one, is_of_site in zip(left, of_site, strict=True) if is_of_site is False]
         if not own:
-            # This page is the first to show the difference, or its visit is repeated for this reason.
+            # This page is the first to show the edit, or this is the second fetch of its visit.
             if None in of_site or is_again:
                 self._note(seen, left)
                 return Finding(True, False, "template", told)
@@ -121,12 +121,12 @@ class Detector(NamedTuple):
     ) -> bool | None:
         """Learn from a pair of fetches of a page; return whether they differed in something not known to be noise.
 
-        `apart` is the time between the two as a share of the time since the previous visit. An edit may fall between
-        the two fetches. `may_be_old` means that the second fetch may be an old copy, from before an edit. Return None
-        if one fetch is cut short, or if the fetches are of different pages.
+        An edit may fall between the two fetches. `apart` is the time between them as a share of the time since the
+        previous visit. With `may_be_old` the second fetch may be an old copy, from before an edit. Return None if one
+        fetch is cut short, or if the fetches are of different pages.
         """
         between = differences(first.trace, second.trace)
-        if any(one.kind == "order" for one in between):  # if two blocks change places, either block may have moved
+        if any(one.kind == "order" for one in between):  # if two blocks are exchanged, either of them may have moved
             moved = {one.place: one for one in differences(second.trace, first.trace) if one.kind == "order"}
             between = [*between, *(moved[place] for place in moved.keys() - {one.place for one in between})]
         if between and not _are_comparable(first.trace, second.trace):

@@ -60,8 +60,8 @@ def sketch(text: str) -> bytes:
 
     Notes
     -----
-    A sketch measures changes, but does not detect them. It misses most one-word edits of long pages. For a measure,
-    hashes of 32 bits are enough, although anybody can find two phrases with the same hash.
+    A sketch measures changes, but does not detect them. It misses most one-word edits of long pages. Hashes of 32 bits
+    are enough for a measure, even if somebody constructs two phrases with the same hash.
 
     Examples
     --------

@@ -16,7 +16,7 @@ from crawlsched.change_detection.limits import DEEPEST, DENSE, LOOKED_AT, MOST_B
 
 __all__ = ["INLINE", "Scan", "Tag", "n_read_singly", "normalised", "skimmed", "visible_text"]
 
-# Elements whose text no reader sees: scripts and the like, and contents that are only shown instead of something else.
+# Elements whose text no reader sees: scripts, styles, and elements that browsers show only as a substitute.
 _UNSEEN = frozenset({"script", "style", "noscript", "template", "iframe", "noembed", "noframes", "object"})
 # Elements that contain only text: a tag or a comment in them is text, too.
 _TEXT_ONLY = frozenset({"title", "textarea", "xmp"})
@@ -119,10 +119,10 @@ class Scan:
 
     Notes
     -----
-    Comments and declarations are left out. So are contents that no reader sees: those of styles, and of elements that
-    are only shown instead of something else (noscript, template, iframe). The contents of titles and text areas are
-    text. Contents of scripts are returned, as they may be data. Broken markup is read as by browsers (HTML standard)
-    wherever a reader would see a difference.
+    Comments and declarations are left out, and so are contents that no reader sees: styles, and elements that browsers
+    show only as a substitute (noscript, template, iframe). The contents of titles and text areas are text. Contents of
+    scripts are returned, as they may be data. Broken markup is read as by browsers (HTML standard) wherever a reader
+    would see a difference.
 
     Examples
     --------
@@ -222,8 +222,8 @@ def normalised(text: str, *, references: bool = True) -> str:
 def visible_text(markup: str) -> str:
     """Return the text of an HTML page that a reader sees, with single spaces.
 
-    Scripts, styles, comments and contents that are only shown instead of something else (noscript, template, iframe) do
-    not count. The title counts, and so does text that a style sheet hides.
+    Scripts, styles, comments and substitutes (noscript, template, iframe) do not count. The title counts, and so does
+    text that a style sheet hides.
 
     Examples
     --------

@@ -4,7 +4,8 @@
 #: differ at the same time, or words that pages share.
 FEW = 3
 
-#: Two contents that share less than this belong to two pages. A log-in wall shares its frame with the page behind it.
+#: Two contents with a smaller common share belong to different pages. A log-in wall shares its frame with the page
+#: behind it.
 LEAST_SHARED = 0.3
 
 #: At most this share of the visits that could find a change has a second fetch, or a request for a page that cannot

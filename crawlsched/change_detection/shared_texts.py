@@ -22,7 +22,7 @@ _Edit = tuple[int, str, str]
 
 @dataclass(slots=True)
 class _Shown:
-    """An edit, its surroundings, a digest for each page that has shown the edit, and the number of pages without it."""
+    """An edit, its surroundings, digests of the pages that have shown it, and the number of other pages."""
 
     since: float
     around: int
@@ -81,8 +81,8 @@ class SharedTexts:
     def of_site(self, seen: PageBlocks, found: Sequence[Difference], now: float) -> list[bool | None]:
         """Return for each difference whether it belongs to the site; None if this page may be the first to show it."""
         shows = {_edit_of(one) for one in found}
-        # Earlier edits of the page at these places are replaced now, and count as new if they return. A refuted edit
-        # stays refuted.
+        # Earlier edits of the page at these places are replaced now. If they return, they count as new, unless they
+        # were refuted.
         new = {one.place for one in found if one.n <= 1 and _edit_of(one) not in self._edits}
         for edit in [edit for edit in self._edits.keys() - shows if edit[0] in new]:
             if seen.page in self._edits[edit].pages and not self._edits[edit].n_without:

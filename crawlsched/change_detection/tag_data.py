@@ -12,7 +12,8 @@ from crawlsched.change_detection.limits import DEEPEST, DENSE, LONGEST_NAME, MOS
 __all__ = ["ASSET", "KEY_OF_A_ROW", "canonical_json", "data_of", "parsed_json", "script_data", "state_words", "told_by"]
 
 _ASSIGNED = re.compile(r"""\s*(?:(?:window|self|globalThis)[.\[]|var\s|let\s|const\s)[^={;(]{1,100}=\s*(?=[{\[])""")
-#: A value that ends like this names a file of the site. Such values do not count, like links and sources of images.
+#: A value that ends like this names a file of the site. Such values do not count, and neither do links and sources of
+#: images.
 ASSET = re.compile(r"\.(?:js|mjs|css|png|jpe?g|gif|svg|webp|avif|ico|woff2?|map)(?:\?\S*)?\Z", re.IGNORECASE)
 
 # Keys with values that a framework uses itself, such as the id of a build or of a request.

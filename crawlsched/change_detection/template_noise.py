@@ -19,14 +19,14 @@ __all__ = ["Evidence", "TemplateNoise"]
 _EDITED, _LEAST_NOISE = 0.1, 0.5
 # For noise, the share of pairs that differ counts as at most this number. So a single pair that agrees proves little.
 _MOST_NOISE = 1.0 - 0.5 * _EDITED
-# If every visit finds an edit, the probability that it fell between the two fetches is the time between them as a share
-# of the time between visits. This probability counts as at most `_MOST_EDITED`: above it nothing could be proved. The
-# constant also has a second use: a page contradicts noise if its fetches agree so often that, for noise, the
-# probability of this is below the constant.
+# The probability that an edit falls between two fetches is the time between them as a share of the time between visits.
+# It counts as at most `_MOST_EDITED`, since with larger values nothing could be proved. The constant has another use.
+# At a place of noise, many pairs of fetches seldom all agree. If the probability of that is below the constant, the
+# page contradicts the noise.
 _MOST_EDITED = 2.0 * _EDITED
-# A place becomes noise above the first of these odds, and stays noise until an edit is as likely. The odds for or
-# against noise count as at most the second number. So a place that no longer changes is recognised after three to
-# twelve fetches.
+# A place becomes noise above the first of these odds, and stays noise until an edit is as likely as noise. Odds for or
+# against noise above the second number count as this number. So a place that no longer changes is recognised after
+# three to twelve fetches.
 _ODDS, _HIGHEST = log(100.0), log(1_000.0)
 
 #: A place, and one of these words for its blocks: "only", "all", "order", or the number of a block. The number counts
@@ -96,7 +96,7 @@ class Evidence:
         if not self.is_noise or self.has_shown(page):
             return self.is_noise
         _, still_here = self.pages.get(page, (0, 0))
-        # The share of pairs that agree on other pages. It is a half if two texts take turns.
+        # This is the share of pairs that agree on other pages: a half if two texts take turns.
         agreeing = (self.agreed - still_here + 0.5) / (self.differed + self.agreed - still_here + 1.0)
         if agreeing**still_here < _MOST_EDITED:
             return False
@@ -109,7 +109,7 @@ class Evidence:
         return self.pages.get(page, (0, 0))[0] > 0
 
     def keep(self, tokens: Sequence[str]) -> None:
-        """Note which tokens stayed the same while others differed."""
+        """Note which tokens were the same in both fetches."""
         counts = Counter(tokens) if self.kept is None else Counter(tokens) & Counter(self.kept)
         self.kept = [*counts.elements()]
 
@@ -163,7 +163,7 @@ class TemplateNoise:
         self.is_shared = False
         self.n_probes = 0
         self.n_quiet = 0
-        #: The number of pages in a row that showed the same former content at both fetches.
+        #: How many times in a row a second fetch has confirmed a return to former content.
         self.n_returns = 0
         self.n_learned = self.n_written = 0
 
@@ -178,7 +178,7 @@ class TemplateNoise:
         return proved
 
     def _speaking_for(self, one: Difference) -> list[tuple[Evidence, str, str]]:
-        """Return the evidence about a difference's tokens and about its whole block, each with old and new text."""
+        """Return the evidence about the tokens of a difference and about its block, with their old and new texts."""
         slots = [(one.left, one.right, one.old, one.new), ("", "", one.was, one.says)][one.is_whole :]
         return [
             (evidence, was, says)
@@ -188,7 +188,7 @@ class TemplateNoise:
         ]
 
     def is_suspect(self, one: Difference) -> bool:
-        """Whether a pair of fetches ever differed at the place of a difference, or most visits differ there."""
+        """Whether a pair of fetches ever differed at the place of a difference, or visits usually differ there."""
         known, visits = self._speaking_for(one), self._visits.get(one.place)
         if known:
             return any(evidence.score > 0.0 for evidence, _, _ in known)
@@ -200,7 +200,7 @@ class TemplateNoise:
     ) -> bool:  # fmt: skip
         """Learn from a pair of fetches; return whether they differed in something that was not known to be noise.
 
-        `apart` is the time between the two as a share of the time since the last visit. `may_be_old` means that the
+        `apart` is the time between the fetches as a share of the time since the last visit. `may_be_old` means that the
         second fetch may be an old copy. Then a difference counts only if other fetches have shown it.
         """
         is_surprised = len(self.hidden(page, found)) < len(found)
@@ -214,8 +214,8 @@ class TemplateNoise:
             evidence.toggles = evidence.toggles or is_there
             if one.is_whole and not is_there:
                 evidence.keep(one.kept)
-            # If a block appears and disappears, earlier fetches need to have shown the block, but not the same text in
-            # it.
+            # If a block appears and disappears, earlier fetches must have shown the block, but its text may have
+            # changed.
             was_there = is_there and any(evidence.states) and bool(one.old)
             known = [evidence.knows(digest_of(text)) for text in (one.old, one.new)]
             slots = differing.setdefault(key, set())
@@ -249,7 +249,7 @@ class TemplateNoise:
         self.n_learned += bool(differing)
 
     def suggestions(self, *, new: bool = False) -> list[str]:
-        """Return suggestions for places that differ at most visits without proof of noise; if `new`, only new ones."""
+        """Return suggestions for places that usually differ without proof of noise, or only new suggestions."""
         proved = {where[0] for where, evidence in self._evidence.items() if evidence.is_noise}
         said = proved | self._suggested if new else proved
         found = {place: one for place, one in self._visits.items() if place not in said and _is_restless(one)}
@@ -262,8 +262,8 @@ class TemplateNoise:
         for (_, _, left, right), one in self._evidence.items():
             slot = f" between {left or 'the beginning'!r} and {right or 'the end'!r}" if left or right else ""
             place = one.name + slot
-            # An element may have evidence twice: by its number from the beginning, and by its number from the end. Its
-            # name is the same both times.
+            # An element may have evidence under two numbers: from the beginning and from the end. Both have the same
+            # name.
             if one.is_noise and (place not in found or one.said):
                 found[place] = {"place": place, "since": one.since, "evidence": one.say(), "said": one.said}
         yield from found.values()
@@ -301,7 +301,7 @@ class TemplateNoise:
 
 
 def _is_restless(visits: Evidence) -> bool:
-    """Whether a place differs at most visits of several pages."""
+    """Whether a place differs at more than half of the visits, on several pages."""
     return visits.differed >= 2 * FEW and len(visits.pages) >= FEW and visits.differed > visits.agreed
 
 

@@ -48,7 +48,7 @@ class Difference(NamedTuple):
     n: int = 1
     left: str = ""  # the tokens before (`left`) and after (`right`) the replaced tokens; see `token_runs`
     right: str = ""
-    old: str = ""  # the old tokens or the old block; `new`: the new ones, or for "order" a digest
+    old: str = ""  # the old tokens or the old block; `new`: the new tokens or block, or for "order" a digest
     new: str = ""
     is_digits: bool = False  # whether only digits differ
     kept: tuple[str, ...] = ()  # the tokens of the block that stayed, with "#" for digits
@@ -381,7 +381,7 @@ def token_runs(before: str, now: str) -> list[tuple[str, str, str, str, bool, tu
 
 
 def _numbered(tokens: list[str], replaced: Collection[int]) -> list[str]:
-    """Name tokens. If "by" stays twice, as in "seen by ..., written by ...", the second is named "by (2)"."""
+    """Name tokens. If "by" occurs twice, as in "seen by ..., written by ...", the second "by" is named "by (2)"."""
     counts = Counter[str]()
     names = []
     for at, token in enumerate(tokens):
@@ -391,7 +391,7 @@ def _numbered(tokens: list[str], replaced: Collection[int]) -> list[str]:
 
 
 def _left(names: list[str], tokens: list[str], at: int) -> str:
-    """Return the tokens before `at`, from the last token that is no number; so neighbouring numbers are distinct."""
+    """Return the tokens before `at`, back to the last token that is no number."""
     start = at
     while start and tokens[start - 1][0] == "#":
         start -= 1

@@ -34,7 +34,7 @@ def plain_chunks(body: bytes, limits: Limits, problems: ProblemCounter) -> Itera
         chunks = chain((first,), chunks)
         if not first.startswith(_GZIP_MAGIC):
             break
-        # The limit applies to each layer, so a bomb within a bomb takes no more memory than a single bomb.
+        # The limit applies to each layer, so a gzip bomb within another takes no more memory than a single bomb.
         chunks = _limited(_gunzipped(chunks, limits.max_members, problems), limits.max_bytes, problems)
     return _limited(chunks, limits.max_bytes, problems)
 
@@ -67,7 +67,7 @@ def _gunzipped(chunks: Iterator[bytes], max_members: int, problems: ProblemCount
 
 
 def _up_to_damage(decompressor: Any, data: bytes) -> Iterator[bytes]:
-    """Decompress byte by byte, since a call that finds damage, such as a wrong checksum, loses all of its output."""
+    """Decompress byte by byte, since a call that finds damage loses all of its output."""
     with suppress(zlib.error):
         for place in range(len(data)):
             if plain := decompressor.decompress(data[place : place + 1]):

@@ -80,7 +80,7 @@ def absolute_sitemaps(references: Iterable[str], robots_url: str) -> SitemapDocu
 
 
 def _parted(value: str) -> list[str]:
-    """Return a line's references: all words if all are URLs or paths, the URLs among other words, or the line."""
+    """Return the references in a line: several words that are URLs or paths, the URLs in a text, or the whole line."""
     # A "#" starts a comment in robots.txt, and a fragment means nothing to a crawler.
     words = [word.strip(_AROUND) for word in value.partition("#")[0].split()]
     words = [word for word in words if word]

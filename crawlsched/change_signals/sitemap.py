@@ -205,7 +205,7 @@ def _is_url(text: str) -> bool:
 
 
 def _lines(text: Iterable[str], max_text: int) -> Iterable[str]:
-    """Yield the lines of a text. A line above the limit is cut, but remains above the limit."""
+    """Yield the lines of a text. Of a line above the limit, only so much is read that it is still above the limit."""
     rest = ""
     for piece in chain(text, ("\n",)):
         *lines, rest = (rest + piece).replace("\r", "\n").split("\n")

@@ -19,7 +19,7 @@ OPTIONS = (
     option("--budget F", "the least share of the slots that is used", read_share),
     option("--undelivered N", "how many changes may wait for the spider", whole_number(0)),
     option("--rest SECONDS", "for how long a host may ask for rest", whole_number(0)),
-    option("--last-pass TIME", "no crawl need run if one ended in this time, such as 25h", read_seconds),
+    option("--last-pass TIME", "how long ago the last crawl may have ended, such as 25h", read_seconds),
 )
 
 _LIMITS = ("freshness", "budget", "undelivered", "rest", "last_pass")

@@ -67,7 +67,7 @@ def _best_first(source: dict[str, Any]) -> tuple[bool, float, int]:
 
 
 def _of_store(store: Store, is_one_of: int) -> dict[str, list[dict[str, Any]]]:
-    """Describe the sources of a store. A row also names its shard if there are several, since numbers repeat."""
+    """Describe the sources of a store; with several shards, rows name their shard, since numbers repeat."""
     visits, sources = _visits(store), _sources(store)
     plan = newest_plan(store, None)
     weights = [] if plan is None else plan.signal_weights.tolist()[:-1]

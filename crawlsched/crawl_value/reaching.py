@@ -13,8 +13,8 @@ from crawlsched.crawl_value.terms import LARGEST_EXPONENT, noisy_terms
 
 __all__ = ["HIGHEST", "Grid", "gain", "tangent_wait"]
 
-#: No crawl value is higher, so that the product of two crawl values is finite. Only a page that never changes gets this
-#: value, after an announcement under a rule that trusts every announcement.
+#: The highest crawl value, so that the product of two crawl values is finite. A page that never changes gets it after
+#: an announcement, if the rule trusts every announcement.
 HIGHEST = math.sqrt(float_info.max)
 # A matrix product has at most this number of rows. OpenBLAS divides larger products among threads, which takes ten
 # times the CPU time.

@@ -232,8 +232,7 @@ class Rule(NamedTuple):
                 seen[2] = 0.0
             alpha, gamma, kappa = natural_parameters(*seen)
         if self.trusts:
-            # With a change rate of 0, no announcement can be true. The rule still trusts announcements with a recall of
-            # 0.
+            # Announcements are certainly false if the change rate is 0. If only recall is 0, the rule trusts them.
             kappa = np.where(ignored | (seen[0] == 0.0), 0.0, np.inf)
         return np.vstack([seen, alpha, gamma, kappa])
 

@@ -46,7 +46,7 @@ def dither(pages: npt.NDArray[np.intp], n_updates: int) -> FloatArray:
     -----
     Adding this number before rounding down makes the rounding right on average. Rounding to the nearest step would lose
     every update smaller than half a step. A page that is found unchanged each minute for a year would then teach
-    nothing. A function of (page, count) instead of a random generator makes a run reproducible for any order of pages.
+    nothing. The number depends only on page and count, so a run is reproducible for any order of pages.
     """
     mixed = pages.astype(np.uint64) * np.uint64(_PAGE_STEP) + np.uint64(n_updates * _COUNT_STEP & _MASK)
     spread: FloatArray = (mixed & np.uint64(_MASK)).astype(np.float64) * _UNIT
@@ -80,7 +80,7 @@ def to_steps(codes: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint16]:
 
 
 def from_steps(steps: npt.NDArray[np.uint16]) -> npt.NDArray[np.uint8]:
-    """Return the compact rows nearest to steps of 1/2048 nat; the result of `to_steps` gives the same rows again."""
+    """Return the compact rows nearest to steps of 1/2048 nat. This undoes `to_steps` exactly."""
     codes: npt.NDArray[np.uint8] = _NEAREST_CODE.take(steps)
     return codes
 

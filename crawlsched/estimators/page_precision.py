@@ -8,8 +8,8 @@ from sys import float_info
 __all__ = ["EXTREME", "OF_THE_SOURCE", "REMEMBERED", "beta", "expected_evidence", "judged", "learned"]
 
 
-#: All announcements of a page, or of a pair of sources, together count as at most this number. Older announcements then
-#: count ever less, so that what is learned follows announcements that become better or worse.
+#: All announcements of a page, or of a pair of sources, together count as at most this number. Then older announcements
+#: count ever less, so that the precision follows changes in their quality.
 REMEMBERED = 200.0
 #: The precision of the source counts like this number of announcements, in addition to the page's own announcements.
 OF_THE_SOURCE = 4.0
@@ -22,7 +22,8 @@ _MOST = 1.0 / EXTREME
 def expected_evidence(true: float, false: float, n_signals: float) -> float:
     """Return the evidence of n announcements, in nats: -log E[(1 - p)^n] for p ~ Beta(true, false).
 
-    n announcements prove less than n times as much as one. If the first was false, the next is likely to be false, too.
+    The evidence of n announcements is less than n times that of a single one. If the first was false, the next is
+    likely to be false, too.
 
     Examples
     --------
@@ -40,8 +41,8 @@ def judged(true: float, false: float, n_signals: float, known: float, fresh: flo
     Parameters
     ----------
     known, fresh : float
-        The visit's finding had the probability known + fresh (1 - p)^n. Let f be the probability that nothing else
-        changed the page. The two numbers are (0, f) for an unchanged page, and (1, -f) for a changed page.
+        The finding of the visit had the probability `known` + `fresh` (1 - p)^n. Let f be the probability that nothing
+        else changed the page. The two numbers are (0, f) for an unchanged page, and (1, -f) for a changed page.
 
     Notes
     -----

@@ -53,7 +53,7 @@ def learn_prior(
         The `prior` counts as this number of pages; 1 by default, and 10 with `groups`. It must be positive, so that no
         rate is ever ruled out.
     n_groups : int, optional
-        Number of groups, if some may have no page. Such a group gets the distribution that it would shrink towards.
+        Number of groups, if some may have no page. A group without pages gets its prior.
     learning_rate : float, default 1
         Power of the likelihoods, as for `Posterior.weights`.
 

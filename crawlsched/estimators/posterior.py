@@ -76,7 +76,7 @@ class Renewal:
     Parameters
     ----------
     farthest : float, default 10
-        A new rate lies within this factor of the old one, above or below it, except for the share `far`.
+        A new rate is at most this factor above or below the old rate, except for the share `far`.
     far : float, default 0.1
         This share of new rates is drawn from the prior, so that no rate is ever ruled out and a jump by a factor of a
         hundred is noticed.
@@ -190,9 +190,9 @@ class Posterior(Estimator):
     the number of updates. The offsets are evenly spread, so rounding is right on average even for updates far below a
     step. The caller counts the updates of such rows. Steps are coarser for less likely rates: 1/2048 nat at the
     likeliest rate, and 1/20 nat at a rate one nat below it. Crawl values of single pages are then off by half a percent
-    after 30 visits. They are off by one or two percent where a visit says little and `renewal` forgets it again. The
-    uncertainty of the rate itself puts them off by 10 to 45 %. In compact form, evidence against a rate counts for at
-    most 32 nats.
+    after 30 visits. They are off by one or two percent if each visit teaches little, and `renewal` soon forgets it. The
+    uncertainty of the rate has a larger effect: 10 to 45 %. In compact form, evidence against a rate counts for at most
+    32 nats.
 
     References
     ----------

@@ -114,8 +114,8 @@ def _log_likelihood(
 def _edge(missing: FloatArray, odds: FloatArray, error: float, end: float) -> float:
     """Go from the best odds towards `end`; return the first odds whose likelihood is too low, or `end`.
 
-    The distance from the best odds is increased by the error of the rate of true announcements; both are on the scale
-    of log(odds).
+    The distance from the best odds is increased by the error of the rate of true announcements, on the scale of
+    log(odds).
     """
     out = int((missing > 0).argmax())
     if out == 0:

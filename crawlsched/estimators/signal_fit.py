@@ -35,7 +35,7 @@ class Evidence(NamedTuple):
     unchanged_n: float
 
     def with_prior(self, true_signals: float, false_signals: float) -> "Evidence":
-        """Return these visits with some announcements added that are certainly true or certainly false."""
+        """Return these visits with further announcements, which are certainly true or certainly false."""
         if true_signals == 0:
             return self._replace(unchanged_n=self.unchanged_n + false_signals)
         added = (np.append(self.x, 0.0), np.append(self.n, 1.0), np.append(self.weight, true_signals))
@@ -48,7 +48,7 @@ class Evidence(NamedTuple):
         return found - scale * self.unchanged_x - signal_weight * self.unchanged_n
 
     def slopes(self, scale: float, signal_weight: float) -> tuple[float, float, float, float, float]:
-        """Return the first derivatives by scale and weight, and the negated second ones (scale, mixed, weight)."""
+        """Return first derivatives by scale and weight, and negated second derivatives (scale, mixed, weight)."""
         odds = np.clip(scale * self.x + signal_weight * self.n, _LEAST_ODDS, LARGEST_LOG)
         first = 1.0 / np.expm1(odds)
         second = self.weight * first * (1.0 + first)
@@ -96,7 +96,7 @@ def _maximize(evidence: Evidence) -> tuple[float, float]:
     signal_weight = min(_maximize_scale(other, 0.0), MAX_SIGNAL_WEIGHT)
     if evidence.slopes(0.0, signal_weight)[0] <= 0:
         return 0.0, signal_weight
-    # Where both are positive, the weight is less than if announcements had to explain everything.
+    # Scale and weight are positive. The weight is below the weight found with scale 0.
     scale, signal_weight = _climb(evidence, _maximize_scale(evidence, signal_weight / 2), signal_weight / 2)
     return scale / unit, signal_weight
 

@@ -26,7 +26,7 @@ FIRST_PRECISION = 0.5
 # sources, a site of a source). A site with at least this number of visits after an announcement has a quality of its
 # own.
 _ANNOUNCEMENTS_OF_THE_WHOLE = 10.0
-#: At most this many sites have a quality of their own, or a prior: the sites with most visits.
+#: At most this many sites have their own quality of announcements or their own prior: the sites with most visits.
 MOST_GROUPS = 512
 
 

@@ -28,8 +28,8 @@ class SignalQuality:
 
     Unchanged visits enter the likelihood only by Σ τ and Σ n. Changed visits are summed in 14 cells of τ by 6 of n.
     Each cell has the number of visits, the mean and variance of τ, the mean of n and its covariance with τ. This takes
-    3.4 kilobytes a group, for any number of visits. The summary changes rate and weight by less than 1 %, or the weight
-    by less than 0.01.
+    3.4 kilobytes a group, for any number of visits. The summary changes the rate by less than 1 %, and the weight by
+    less than 1 % or 0.01.
 
     References
     ----------
@@ -92,9 +92,9 @@ class SignalQuality:
         filled = total["changed_visits"] > 0
         visits = total["changed_visits"][filled]
         mean, mean_n = total["changed_x"][filled] / visits, total["changed_n"][filled] / visits
-        # Half of a cell's visits count as one standard deviation below the mean, and half as one above. This is right
-        # to the third order. The numbers of announcements of both halves are shifted by the covariance. Otherwise
-        # announcements in proportion to time would seem to mean something.
+        # Half of a cell's visits count as one standard deviation below the mean, and the other half as one standard
+        # deviation above it. This is right to the third order. The numbers of announcements of both halves are shifted
+        # by the covariance. Otherwise announcements in proportion to time would seem to mean something.
         spread = np.sqrt(np.maximum(total["changed_xx"][filled] / visits - mean**2, 0.0))
         together = total["changed_xn"][filled] / visits - mean * mean_n
         spread_n = np.divide(together, spread, out=np.zeros_like(spread), where=spread > 1e-6 * mean)
@@ -163,7 +163,7 @@ class SignalQuality:
 
     @classmethod
     def fit_naive(cls, elapsed: npt.ArrayLike, n_signals: npt.ArrayLike, changed: npt.ArrayLike) -> SignalFit:
-        """Count intervals to estimate precision and recall, as if each had at most one change and one announcement.
+        """Count intervals to estimate precision and recall, as if no interval had several changes or announcements.
 
         Precision is (intervals with announcement and change) / (intervals with announcement). Recall is (intervals with
         announcement and change) / (intervals with change). Both shares are 0 if no interval has a change

@@ -121,8 +121,8 @@ ENOUGH = 0.95
 class Candidates:
     """The candidates of one queue, and the level that they have to reach.
 
-    Candidates whose hosts rest are set aside. A host gets a higher level of its own if it has more due pages than it
-    can be asked for.
+    Candidates whose hosts rest are set aside. A host gets a higher level of its own if it has more due pages than may
+    be requested from it.
     """
 
     def __init__(self, pages: Pages, values: CrawlValues) -> None:

@@ -29,11 +29,11 @@ SLOTS_TOGETHER = 16
 #: millisecond where no page is announced, and up to 6 where all pages are. A sample has eight times this number of
 #: pages.
 AT_ONCE = 256
-# While there is no good candidate, one pick does the work of this number of picks.
+# While there is no good candidate, a pick does this multiple of its usual work.
 _STEPS = 32
 # A level is chosen from a sample so that at least this number of the sample's pages have higher values.
 _LEAST_RANK = 8
-# A page that was due too early is evaluated again after this share of the time since its crawl.
+# A page that was due too early is evaluated again when the time since its crawl has grown by this share.
 _WAIT_AGAIN = 0.005
 
 
@@ -63,7 +63,7 @@ class Filing:
         # repeated.
         self._idle_until = self._searched_until = -np.inf
         self._now = self._looked_until = -np.inf
-        # Picks are counted here, not slots: if the machine is too slow to use all slots, the unused slots need no look.
+        # Picks are counted here, not slots: slots that a slow machine leaves unused need no look.
         self._picks_until_look = 0
 
     def _place_of(self, page: int) -> int:
@@ -79,7 +79,7 @@ class Filing:
             self.new.reserve(self._due.place.size)
 
     def file(self, pages: IndexArray, now: float) -> None:
-        """File distinct pages by what is known now; O(1) a page, and the computation of its due time."""
+        """File distinct pages by the present knowledge; O(1) a page, and the computation of its due time."""
         if not pages.size:
             return
         self._now = max(now, self._now)
@@ -170,8 +170,8 @@ class Filing:
         if not pages.size:
             return
         if self._queue.level <= 0.0 and pages.size > self._room:
-            # A level that is too low is the smaller error: it rises as pages become candidates. If a level is lowered,
-            # all due times have to be computed anew.
+            # A level that is too low rises as pages become candidates. A level that is too high has to be lowered, and
+            # then all due times are computed anew.
             values = self.values.value_at(self._may_go(self._some_rows(), now), now)
             self._queue.level = _exceeded(values, self._room / 2 / self._pages.n)
         not_before = np.where(self._due.place[pages] == FILED, self._due.at[pages], -np.inf)
@@ -199,7 +199,7 @@ class Filing:
         self._filed.update(pages.tolist())
 
     def _follow(self, now: float) -> None:
-        """Catch up with the time: hosts return, and pages become due."""
+        """Let hosts return and pages become due, up to `now`."""
         self._now = max(now, self._now)
         while (host := self._resting.first()) is not None and self._resting.at[host] <= now:
             self.release_host(host)
@@ -242,7 +242,7 @@ class Filing:
         return min(self._room // 4, _FEWEST)
 
     def _become_due(self, pages: IndexArray, now: float) -> None:
-        """Make pages candidates, or set them aside if their hosts rest; raise levels with too many candidates."""
+        """Make pages candidates, or set them aside if their hosts rest; raise a level that has too many candidates."""
         pages = self._put_new(pages, now)
         if not pages.size:
             return

@@ -40,9 +40,8 @@ class Frontier(Filing):
     3. in the share of the slots that is for new pages, the new page whose turn it is;
     4. the candidate with the highest crawl value, or the lowest number if values are equal.
 
-    Known pages use the slots that new pages leave unused, and the other way round. Pages that may not be crawled yet
-    (`not_before`, the shortest interval) are left out unless they are forced. Pages of resting hosts are always left
-    out.
+    Slots that new pages do not need go to known pages, and vice versa. Pages that may not be crawled yet (`not_before`,
+    the shortest interval) are left out unless they are forced. Pages of resting hosts are always left out.
 
     The best candidate is worth at least 0.95 of the best page of all, since the other pages are below the level. When
     no candidate is left, the level is lowered. docs/explanation/frontier.md has the argument and the measurements.

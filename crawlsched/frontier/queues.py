@@ -14,7 +14,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 class PriorityQueue(Generic[Key]):
-    """Keys with places. The key of the lowest place is first; of equal places, the key that was put in first.
+    """Keys with places. The lowest place is first; among equal places, the key that was put in first.
 
     Attributes
     ----------

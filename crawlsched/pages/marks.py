@@ -28,7 +28,7 @@ NEWS, RECRAWL, UNTRACKED, CUT = (1 << bit for bit in range(4))
 START, BY_START, AWAITED, TRIED = (1 << bit for bit in range(12, 16))
 #: A request, a file or a sitemap has stated the page's importance in this run.
 STATED = CUT << 1
-#: No page has this mark. As the reason of a delivery, it stands for content that would have been withheld otherwise.
+#: No page has this mark. It is the reason of a delivery that a rule would withhold if CRAWLSCHED_WITHHOLD allowed it.
 SHOWN = TRIED << 1
 
 #: Each of these marks requires a delivery at the next visit, even of unchanged content.

@@ -1,7 +1,6 @@
 """The planner: what is known of all pages, what each page is worth, and which page is crawled next.
 
-It imports the frontier, pages, estimators and the mathematics, and never reads a clock: `now` is an argument. Begin
-reading with `planner`.
+It never reads a clock: `now` is an argument. Begin reading with `planner`.
 """
 
 from crawlsched.frontier import Pick

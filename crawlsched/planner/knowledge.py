@@ -26,8 +26,9 @@ from crawlsched.planner.values import POLICIES, PlannedValues, PointValues, Post
 __all__ = ["RENEWAL", "Knowledge"]
 
 
-#: Probability that the change rate of a page is different at the next visit. After a change of the rate, earlier visits
-#: are forgotten in about ten visits. docs/notes/learning.md says how much freshness this costs if rates are constant.
+#: Probability that the change rate of a page is different at the next visit. If the rate changes, earlier visits lose
+#: their effect within about ten visits. docs/notes/learning.md says how much freshness this costs if rates are
+#: constant.
 RENEWAL = 0.01
 
 
@@ -76,7 +77,7 @@ class Knowledge:
         return self.now
 
     def change_rates(self, pages: IndexArray) -> FloatArray:
-        """Return rates of all changes per second: the estimator's, or without an estimator the posterior means."""
+        """Return the rates of all changes per second, by the estimator if there is one, otherwise by the posterior."""
         if self.learned is not None:
             return self.learned.change_rate(pages, self.in_force.parameters.even_rate)
         signal_rate, signal_weight = self.announcements.signals(pages)

@@ -90,16 +90,15 @@ class Planner(Knowledge):
         Shortest and longest intervals that replace `min_crawl_interval` and `max_crawl_interval` for some pages (see
         `add` and `set_intervals`).
     max_crawl_interval : float, optional
-        A page that was not crawled for this number of seconds is picked before all pages that are picked by value.
+        A page that was not crawled for this number of seconds is picked before any page that is picked by value.
     max_crawl_rounds : float, optional
         A page of some importance that was not crawled for this number of rounds is crawled soon. A round is the time
-        that one crawl of every page takes (`crawlsched.planner.starvation`). None: a page whose value is never enough
-        for a crawl is never crawled.
+        that one crawl of every page takes (`crawlsched.planner.starvation`). None: some pages may never be crawled,
+        since their values never reach the threshold.
     discovery_share : float
         At most this share of the slots goes to first copies while pages that have a copy are due.
     signal_delay : float
-        Seconds. A ChangeSignal that comes within this time after a crawl is discarded, since that crawl has seen the
-        change.
+        Seconds. A ChangeSignal within this time after a crawl is discarded, since the crawl has seen the change.
     error_interval : float
         Seconds from an error to the next try. The interval doubles after each further error, up to a day.
     gone_interval : float
@@ -323,8 +322,7 @@ class Planner(Knowledge):
             if n_signals or (further and any(n for _, n in further)):
                 unchanged = self.posterior.unchanged_one(page, elapsed, prior, parameters.learning_rate)
                 self.announcements.visited(page, changed, doubt, unchanged, evidence)
-            # Nearly every crawl is an update, so the number of crawls is used for the number of updates. Only rounding
-            # depends on this number.
+            # Only rounding needs the number of updates. The number of crawls is close to it.
             self.posterior.update_one(
                 page,
                 elapsed,
@@ -340,7 +338,7 @@ class Planner(Knowledge):
             source = columns.source.item(page)
             found = page, now, elapsed, n_signals, source, evidence, changed, further, time_since_modified
             observation = _observation(Observation, found)
-        # To save time in each slot, values that have not changed are not written.
+        # Unchanged values are not written, to save time.
         if changed:
             columns.n_changes.count_one(page)
         columns.n_crawls.count_one(page)
@@ -393,11 +391,11 @@ class Planner(Knowledge):
         self._left(page, REFUSED, now, self._look_again(page), _LONGEST_GONE_INTERVAL, retry_at, of_host)
 
     def not_allowed(self, page: int, now: float, retry_at: float | None = None, *, of_host: bool = False) -> None:
-        """Take in a visit that was forbidden, as by robots.txt, and not sent: the page is tried ever more rarely."""
+        """Take in a visit that robots.txt or another rule forbids, so that it was not sent; see `failed`."""
         self._left(page, REFUSED, now, self.gone_interval, _LONGEST_GONE_INTERVAL, retry_at, of_host)
 
     def _look_again(self, page: int) -> float:
-        """Return the seconds until a vanished page is tried again; a page that had a copy may return soon."""
+        """Return the seconds until a vanished page is tried again. A page that had a copy is tried sooner."""
         return min(self.error_interval, self.gone_interval) if self.pages.n_crawls.item(page) else self.gone_interval
 
     def _left(
@@ -591,7 +589,7 @@ class Planner(Knowledge):
         return np.array(list(dict.fromkeys([*self.out_of_turn(now, n), *self.frontier.peek(n).tolist()])), np.intp)
 
     def out_of_turn(self, now: float, n: int) -> list[int]:
-        """Return pages that are picked next regardless of their values, about in order; O(n log n)."""
+        """Return the forced and overdue pages, approximately in their order; O(n log n)."""
         found = self.frontier.out_of_turn(n)
         if self._rounds is not None:
             found += self._rounds.coming(self.frontier, n - len(found), self.bandwidth, now)

@@ -86,8 +86,8 @@ def _evenly(
     for part in parts:
         count += int(np.count_nonzero(is_one(column[part])))
         yield
-    # One row is chosen in each of many stretches of equal length. The places in the stretches follow no pattern, since
-    # pages and hosts may follow one.
+    # One row is chosen in each of many stretches of equal length. The places within the stretches are irregular, since
+    # a host may have every tenth row, for example.
     length, passed, found = max(count / most, 1.0), 0, [np.empty(0, np.intp)]
     stretch = np.arange(int(count / length))
     ranks = ((stretch + stretch * GOLDEN % 1) * length).astype(np.intp)

@@ -1,4 +1,4 @@
-"""Rounds: a page whose value is never enough for a crawl is still crawled once in some rounds."""
+"""Rounds: even a page whose value is never enough for a crawl is crawled once in some rounds."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ __all__ = ["MAX_CRAWL_ROUNDS", "Rounds", "wait_after_rounds"]
 MAX_CRAWL_ROUNDS = 4.0
 
 _NOT_WAITING = frozenset({"out", "in flight", "barred"})
-# One pick in this number may be of a page that has waited too long. So all pages could be picked in sixteen rounds, and
-# no page waits much longer than sixteen rounds after it could be forced. This takes at most a sixteenth of the
-# bandwidth.
+# At most one of this number of picks is of a page that has waited too long. This takes a sixteenth of the bandwidth at
+# most, and in sixteen rounds all pages could be picked in this way.
 _SHARE = 16
 
 
@@ -76,13 +75,13 @@ class Rounds:
         return all(frontier.is_resting(self._pages.host.item(page)) for page in self._sent)
 
     def _since(self, bandwidth: float, now: float) -> float:
-        """Return the time before which a page's wait must have begun if the page is to be forced."""
+        """Return the time since which a page must have waited to be forced."""
         if self._next == 0 or self._pages.n > 1.01 * self._n_rows:
             self._n_live, self._n_rows = len(self._pages), self._pages.n
         return now - self._longest * self._n_live / bandwidth
 
     def _waiting(self, frontier: Frontier, begin: int, since: float) -> Iterator[int]:
-        """Yield the pages of the part at `begin` that have waited since before `since`."""
+        """Yield the pages of the part at `begin` whose wait began before `since`."""
         columns, part = self._pages, slice(begin, min(begin + AT_ONCE, self._pages.n))
         last = columns.crawled_at[part]
         if not np.minimum.reduce(last, initial=np.inf) < since:

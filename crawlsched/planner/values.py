@@ -236,9 +236,9 @@ class PlannedValues(CrawlValues):
     Notes
     -----
     A page is worth the share of its interval that has passed. A plan decides only the threshold Λ at which the rates
-    add up to the bandwidth. The rate of a page follows from Λ and from what is known of the page, so no rates are
-    stored. Until the first plan all pages are crawled at the same rate. A page that was never crawled is picked first.
-    A page with the rate 0 is worth nothing, and is picked only if there are no other pages.
+    add up to the bandwidth. The rate of a page follows from Λ and the knowledge of the page, so no rates are stored.
+    Until the first plan all pages are crawled at the same rate. A page that was never crawled is picked first. A page
+    with the rate 0 is worth nothing, and is picked only if there are no other pages.
     """
 
     def __init__(self, pages: Pages, change_rates: Callable[[IndexArray], FloatArray], policy: str) -> None:
@@ -248,7 +248,7 @@ class PlannedValues(CrawlValues):
         self._threshold: float | None = None
 
     def divide(self, bandwidth: float) -> None:
-        """Divide a bandwidth among all pages, from what is known now of an even sample; about 10 ms."""
+        """Divide a bandwidth among all pages, by the present knowledge of an even sample; takes about 10 ms."""
         n = self._pages.n
         rows = np.arange(0, n, max(1, -(-n // DEMAND_SAMPLE)))
         rows = rows[self._pages.state[rows] != 0]
@@ -258,7 +258,7 @@ class PlannedValues(CrawlValues):
             self._threshold = divide(self._gain, columns, bandwidth * rows.size / len(self._pages)).threshold
 
     def crawl_rates(self, pages: IndexArray) -> FloatArray:
-        """Return crawls per second, shape (n,); for policies without a threshold, only up to a common factor."""
+        """Return crawls per second, shape (n,). Without a threshold, they may be off by a common factor."""
         if self._gain is None:
             return self._share(self._change_rates(pages))
         if self._threshold is None:

@@ -219,7 +219,7 @@ class Settings:
     def from_scrapy(cls, settings: Mapping[str, Any], spider_name: str | None = None) -> "Settings":
         """Read the ``CRAWLSCHED_*`` settings from Scrapy's; a `SettingError` has a line for each mistake.
 
-        `spider_name` is the name of the collection if the settings have none.
+        `spider_name` is the name of the collection if the settings name no collection.
         """
         values, mistakes = _read_all(settings)
         mistakes += _unknown_names(settings)
@@ -338,7 +338,7 @@ def _unknown_names(settings: Mapping[str, Any]) -> list[str]:
 
 
 _PREFIX = "CRAWLSCHED_"
-# Former settings that are refused, since a crawl without their effect would not do what the user wants.
+# Former settings that are refused, since a crawl that ignores them would not do its job.
 _REFUSED = {
     "FINGERPRINT_IGNORE_KEYS": "CRAWLSCHED_FINGERPRINTS = {'*': {'method': 'json', 'ignore_keys': [...]}}",
     "FINGERPRINT_IMAGES": "CRAWLSCHED_FINGERPRINT_KEEP = ['html', 'img::attr(src)']",
@@ -358,7 +358,7 @@ _REFUSED = {
     "WEB_TOKEN": "CRAWLSCHED_WEB = {'address': 8765, 'token': '...'}",
     "WEBHOOK_KEY": "CRAWLSCHED_WEBHOOK = {'url': 'https://...', 'key': '...'}",
 }
-# Former settings that are ignored, since a crawl without their effect does no harm. `Addon` still obeys ENABLED=False.
+# Former settings that are ignored, since that does no harm. `Addon` still obeys ENABLED=False.
 _LEFT_OUT = {
     "DATABASE_UPGRADE": "`crawlsched db upgrade` for the tables of an older version on PostgreSQL",
     "DISCOVERY_HORIZON": "CRAWLSCHED_DISCOVERY_SHARE = 0.5 for how much goes to new pages",

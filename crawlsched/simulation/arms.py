@@ -97,8 +97,8 @@ class Arm(ABC):
     Attributes
     ----------
     crawled_at : ndarray, shape (n,)
-        When each page was crawled last; inf for a page that is not there, so that such a page is never the page that
-        has waited longest.
+        When each page was crawled last; inf for a page that is not there, so that it never counts as the page that has
+        waited longest.
     """
 
     def __init__(self, setting: Setting) -> None:

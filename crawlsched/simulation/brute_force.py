@@ -32,13 +32,13 @@ def listens(policy: str) -> bool:
 
 
 class BruteForce(Arm):
-    """Crawl the page of the highest crawl value, the lowest page among equals.
+    """Crawl the page with the highest crawl value; among equal pages, the page with the lowest number.
 
     Notes
     -----
     Between its crawl and its next announcement the value of a page only grows. So slots are taken in blocks of k. At
-    each slot of a block, some page is worth at least the k-th best value at the beginning of the block. Pages that are
-    worth less even at the end of the block are therefore left out. A page that begins, is announced or is crawled is
+    each slot of a block, some page is worth at least the k-th best value at the beginning of the block. So pages that
+    are worth less even at the end of the block are left out. A page that begins, is announced or is crawled is
     evaluated again at the next slot.
     """
 

@@ -108,7 +108,7 @@ def _copies(
 def _next_times(
     rows: IndexArray, times: FloatArray, event_rows: IndexArray, event_times: FloatArray, side: Literal["left", "right"]
 ) -> FloatArray:
-    """Return the time of each row's first event after a time (`side` "left": or at that time); inf if there is none.
+    """Return the time of each row's first event after a time (with `side` "left" also at this time); inf: none.
 
     Events are ordered by row and then by time.
     """

@@ -1,4 +1,4 @@
-"""Arms that divide the bandwidth among pages by a formula, and crawl by that plan until the next one."""
+"""Arms that plan: they divide the bandwidth among pages by a formula, and divide it anew from time to time."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Planned(Arm):
         return row if self.rate[row] > 0.0 else int(self.crawled_at.argmin())
 
     def follow(self, now: float) -> int:
-        """Return the next page of the plan, which has waited the greatest share of its planned interval."""
+        """Return the page that has waited the greatest share of its planned interval."""
         rows = np.flatnonzero(self.there)
         return int(rows[((now - self.crawled_at[rows]) * self.rate[rows]).argmax()])
 

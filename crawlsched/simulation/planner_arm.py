@@ -36,8 +36,8 @@ class PlannerArm(Arm):
     All pages are on one host, which never rests. Where there are announcements, one source makes them and covers all
     pages. If the setting has known rates, the planner gets them once. If it has an estimator, the planner uses it, as
     in a crawl. Otherwise the planner learns by itself. The first plan is made after `first_plan` crawls. The number of
-    crawls then doubles from plan to plan, until one plan's crawls visit every page. From then on it grows by the share
-    `more_visits`, since later visits teach less.
+    crawls then doubles from plan to plan, until the crawls between two plans are as many as the pages. From then on it
+    grows by the share `more_visits`, since later visits teach less.
     """
 
     def __init__(

@@ -134,7 +134,7 @@ def _events(history: History, window: Window, begins: FloatArray, arm: Arm) -> G
     """
     ends = history.end
     there = np.flatnonzero((ends > window.start) & (history.birth < window.end))
-    # A page is there from just after its birth.
+    # A page is there after its birth, but not yet at the time of its birth.
     rows, times = [there, there], [np.nextafter(begins[there], inf), ends[there]]
     if history.signal_rows is not None and history.signal_times is not None:
         heard = history.signal_rows, history.signal_times

@@ -176,7 +176,8 @@ class Batch:
     observations: list[ObservationRow] = field(default_factory=list)
     # Rows of the feed, in the same transaction as the fingerprints and states that they report.
     changes: list[ChangeRow] = field(default_factory=list)
-    # Request templates as JSON, by digest. Add a template with every new page that uses it. Stored ones stay unchanged.
+    # Request templates as JSON, by digest. Add a template with every new page that uses it. Stored templates stay
+    # unchanged.
     templates: dict[bytes, Mapping[str, Any]] = field(default_factory=dict)
     # By page and source: the last announced lastmod (POSIX seconds or None), and how often a new date was seen.
     announcements: dict[tuple[int, int], tuple[float | None, int]] = field(default_factory=dict)

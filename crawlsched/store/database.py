@@ -124,8 +124,8 @@ _WORDS = {
 class Database:
     """An engine with a reading and a writing transaction; it connects when it is first used.
 
-    With ``?pgbouncer=true`` at the end of a PostgreSQL URL, no state is left in a session, since a pool may give each
-    transaction another session. `busy_timeout` is the longest wait, in seconds, for another process's lock on an SQLite
+    With ``?pgbouncer=true`` at the end of a PostgreSQL URL, sessions have no state, since a pool may change the session
+    after each transaction. `busy_timeout` is the longest wait, in seconds, for another process's lock on an SQLite
     file. `answer_within` is the longest wait for a silent PostgreSQL server, or for a lock there; None: no limit.
     """
 

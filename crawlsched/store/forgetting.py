@@ -271,7 +271,7 @@ def _delete_collection(connection: Connection, key: Key) -> None:
 
 
 def _prune(connection: Connection, key: Key, before: float, limit: int) -> int:
-    """Delete the oldest rows before a time, at most `limit` of each table; return the largest number."""
+    """Delete the oldest rows before a time, at most `limit` of each table; return the largest count of deleted rows."""
     deleted = 0
     for table, at in (
         (models.observations, models.observations.c.time),

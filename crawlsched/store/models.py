@@ -214,7 +214,7 @@ request_templates = _table(
 observations = _table(
     "observations",
     {"id": BigInteger},
-    # The owning process chooses the id, so that a batch written twice counts once.
+    # The owning process numbers visits, so that a batch written twice counts once.
     Column("page", BigInteger, nullable=False),
     Column("time", Float(53), nullable=False),
     Column("elapsed", Float(53)),  # NULL: the first crawl

@@ -68,7 +68,6 @@ class Reader(Part):
             yield from connection.execute(wanted).partitions(ROWS_AT_ONCE)
 
     def _number(self, of: Any, table: Any) -> int:
-        """Return a number that is computed from all of the collection's rows in a table."""
         return int(self.rows(select(of).select_from(table).where(*self.own(table)))[0][0])
 
     def facts(self, pages: Sequence[int] | np.ndarray) -> list[PageFacts | None]:
@@ -102,7 +101,7 @@ class Reader(Part):
     def pages_to_weigh(
         self, after: int, limit: int, *, stated: bool = False
     ) -> list[tuple[int, str, dict[str, Any], bool]]:
-        """Return at most `limit` pages after a number: number, URL, request meta, and whether the importance is stated.
+        """Return at most `limit` pages after a page number, as (number, URL, request meta, is importance stated).
 
         Pages whose importance was stated are left out unless `stated`.
         """

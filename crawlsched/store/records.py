@@ -27,7 +27,7 @@ __all__ = [
 # Pairs of an age and a period, in seconds. Rows of this age or older are joined into one row for each period.
 _LEVELS = ((2 * DAY, 600), (14 * DAY, 3_600))
 _KEPT = 730 * DAY
-# Figures that count the events since the row before; all other figures are of the row's time.
+# Figures that count the events since the previous row; all other figures show the row's time.
 _COUNTS = frozenset(("seconds", "used", "idle", "no_free_host", "missed", "visits", "errors", "changes", "delivered"))
 
 

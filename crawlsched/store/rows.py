@@ -185,7 +185,7 @@ def same(one: Table, other: Table, *names: str) -> ColumnElement[bool]:
 
 
 class _Among(FunctionElement[Any]):
-    type = NullType()  # not Boolean, for which SQLAlchemy would write "= 1", so that no index is used
+    type = NullType()  # for Boolean, SQLAlchemy would write "= 1", and no index would be used
     inherit_cache = True
 
 
@@ -216,8 +216,8 @@ def put(connection: Connection, table: Table, rows: Sequence[dict[str, Any]], ho
     """Write rows, all with the same columns, to a table.
 
     "upsert" changes existing rows, and "insert" does not change them. "update" and "delete" find rows by the columns
-    whose names begin with `OWN`. "next text" moves a page's present text to the column of the text before, unless
-    the present text is the same or newer.
+    whose names begin with `OWN`. "next text" moves a page's stored text to the column of its earlier text, unless the
+    stored text is the same or newer.
     """
     if not rows:
         return

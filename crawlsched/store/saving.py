@@ -60,8 +60,6 @@ def _clean(value: Any) -> Any:
 
 
 def _named(*names: str) -> Callable[[Any], Row]:
-    """Return a function that makes a row of these columns from a key and a value; either may be a tuple."""
-
     def row(item: tuple[Any, Any]) -> Row:
         parts = [part if isinstance(part, tuple) else (part,) for part in item]
         return dict(zip(names, (*parts[0], *parts[1]), strict=True))

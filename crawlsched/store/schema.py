@@ -13,7 +13,7 @@ from crawlsched.store.models import metadata
 
 __all__ = ["check", "current", "damage", "head", "prepare", "upgrade"]
 
-#: The name of Alembic's table, so that another program's migrations are not taken for those of crawlsched.
+#: The name of Alembic's table, which differs from other programs' names.
 VERSION_TABLE = "crawlsched_version"
 
 #: The key of the advisory lock under which a PostgreSQL database is upgraded ("crawlsch" as a number).

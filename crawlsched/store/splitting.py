@@ -74,7 +74,7 @@ _AFTERWARDS = (
     f"DELETE FROM further_sources t WHERE{_UNKNOWN_SOURCE}",
     "UPDATE sources t SET parent = NULL WHERE t.collection = :collection AND t.parent IS NOT NULL AND NOT EXISTS"
     " (SELECT 1 FROM sources s WHERE s.shard = t.shard AND s.collection = t.collection AND s.source = t.parent)",
-    # The plan's counts of pages are those of the old shards.
+    # The plan counts the pages of the old shards.
     "UPDATE plans SET data = (data::jsonb - 'page_counts')::text WHERE collection = :collection",
     "DELETE FROM leases WHERE collection = :collection",  # no shard has an owner now
 )

@@ -58,7 +58,7 @@ class CollectionViews:
     def path(self) -> str:
         """The path of the views if there are several collections, without slashes at its ends."""
         shard, number = self.store.key
-        # If the name of a collection would have to be encoded in a path, the path has its number instead.
+        # A name that would have to be encoded in a path is replaced by the collection's number.
         collection = self.store.name if _PLAIN.fullmatch(self.store.name) else f"~{number}"
         return f"c/{collection}" if self.name == self.store.name else f"c/{collection}/{shard}"
 

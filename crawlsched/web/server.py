@@ -81,8 +81,8 @@ class _Server:
 
     def _refusal(self, request: web.Request) -> web.Response | None:
         """Return the response that refuses a request; None if it is accepted."""
-        # DNS rebinding: another site can let its own name resolve to this address. Requests from the pages of that
-        # site then have its name as their host.
+        # DNS rebinding: another site can let its own name resolve to this address. Requests from that site's pages then
+        # have this name as their host.
         name = urlsplit(f"//{request.host}").hostname or ""
         if is_loopback(self._host) and not is_loopback(name):
             return self._say(request, 421, "This address is served under the names of this machine only.")

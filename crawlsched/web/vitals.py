@@ -93,7 +93,7 @@ def checks(
 
     `freshness` is the least expected freshness, and `budget` is the least used share of a minute's slots. At most
     `undelivered` changes may wait for the spider, and a host may rest for at most `rest` seconds. The last pass must
-    have ended at most `last_pass` seconds ago; if this limit is given, no crawl needs to run now.
+    have ended at most `last_pass` seconds ago. With this limit, the check also succeeds if no crawl runs.
     """
     status = seen.status
     found = [_leased(seen) if last_pass is None else _passed(seen, last_pass)]

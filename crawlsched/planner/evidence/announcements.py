@@ -80,15 +80,15 @@ class OwnPrecision:
     def betas(self, pages: IndexArray, of_source: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return both parameters of the Beta distribution of each page's precision: prior plus counts.
 
-        `of_source` is the weight of one announcement of the page's source, in nats, on average over the source's pages.
+        `of_source` is the mean weight of an announcement of the page's source, in nats.
         """
         mean = np.clip(-np.expm1(-of_source), EXTREME, 1.0 - EXTREME)
         true, false = self.columns(pages).values()
         return OF_THE_SOURCE * mean + true, OF_THE_SOURCE * (1.0 - mean) + false
 
 
-# This number of announcements is added to those of each page. The time in which the source makes so many is added to
-# the page's time. So the rate of a page with few announcements is near that of its source.
+# A page's rate is computed as if it had this number of further announcements, at its source's rate. So the rate of a
+# page with few announcements is near that of its source.
 _SIGNALS_OF_A_RATE = 2.0
 # An announcement with less weight is no evidence. Its page is treated as a page without announcements.
 _LEAST_WEIGHT = 1e-4
@@ -125,13 +125,13 @@ class Announcements:
     def visited(self, page: int, changed: bool, doubt: float, unchanged: float, announced: float) -> None:
         """Update the precision of a page's announcements after a visit that followed announcements.
 
-        `doubt` is the probability that a change was not noticed. `unchanged` is the probability of no change by the
-        page's own rate alone. `announced` is the evidence of all announcements together, in nats.
+        `doubt` is the probability that a change was not noticed. `unchanged` is the probability that nothing changed
+        without an announcement. `announced` is the evidence of all announcements together, in nats.
         """
 
         def judged(source: int, before: tuple[float, float], n_signals: int) -> tuple[float, float]:
             of_source = self.source_quality(page, [source])[0][0]
-            # The announcements of other sources explain a part of what the visit found.
+            # The announcements of other sources explain a part of the finding.
             own = expected_evidence(*beta(of_source, before), n_signals)
             fresh = unchanged * exp(-max(announced - own, 0.0))
             found = (1.0, -fresh) if changed else (doubt, (1.0 - doubt) * fresh)

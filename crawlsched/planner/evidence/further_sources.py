@@ -63,8 +63,8 @@ class FurtherSources:
 
     Notes
     -----
-    The first row of a chain belongs to the page's first source. Of this row only `n_heard` and `signalled_at` are used:
-    they show whether announcements are of the same change.
+    The first row of a chain belongs to the page's first source. Only `n_heard` and `signalled_at` of this row are used.
+    They show whether two announcements are of the same change.
     """
 
     def __init__(self, pages: Pages) -> None:
@@ -180,7 +180,7 @@ class FurtherSources:
         return next(row for row in rows[1:] if self.table["source"].item(row) == source)
 
     def count(self, page: int, source: int, by: int) -> None:
-        """Count an announcement of a page by a source; if `by` is -1, take an announcement back."""
+        """Count an announcement of a page by a source; if `by` is -1, subtract it."""
         columns: tuple[Any, Any, int] = self._pages.n_signals, self._pages.n_signals_total, page
         if source != self._pages.source.item(page):
             columns = self.table["n_signals"], self.table["n_signals_total"], self._row(self._rows(page), source)

@@ -12,9 +12,9 @@ from crawlsched.planner.evidence.further_sources import MOST_SIGNALS, FurtherSou
 
 __all__ = ["SignalCounts"]
 
-# Two sources count as announcing the same changes if they coincide at more than this multiple of the chance rate.
+# Two sources announce the same changes if they coincide more often than by chance, by more than this factor.
 _LIFT = 2.0
-# Each pair of sources begins with this number of coincidences. So the two sources count as announcing the same changes
+# Each pair of sources begins with this number of coincidences. So two sources are taken to announce the same changes
 # until a few comparisons show otherwise.
 _COINCIDED_BEFORE = 0.5
 
@@ -35,7 +35,7 @@ class SignalCounts:
         self._pages = pages
         self._further = further
         self._announcements = announcements
-        # How often two sources announced a page together, and how often that would have happened by chance.
+        # For each pair of sources: how often they coincided, and how often they would have coincided by chance.
         self._pairs: dict[tuple[int, int], tuple[float, float]] = {}
 
     def cover(self, rows: IndexArray, source: int, now: float) -> None:
@@ -89,7 +89,7 @@ class SignalCounts:
         if not twins:
             self._further.count(page, source, 1)
             return
-        # The twins that no visit has seen yet. If there is no such twin, a visit has already seen this change.
+        # If no twin is counted any more, a visit has already seen this change.
         counted = [twin for twin in twins if twin.n_signals]
         least = min(counted, key=lambda twin: self._weight(page, twin.source), default=None)
         if least is not None and self._weight(page, least.source) < self._weight(page, source):
@@ -104,7 +104,7 @@ class SignalCounts:
         self._pairs[pair] = seen * fading, expected * fading
 
     def _announce_the_same(self, source: int, other: int) -> bool:
-        """Whether announcements of a page by two sources at about the same time are of the same change."""
+        """Whether two sources usually announce the same changes."""
         seen, expected = self._pairs.get((min(source, other), max(source, other)), (0.0, 0.0))
         return seen + _COINCIDED_BEFORE > _LIFT * expected
 

@@ -20,13 +20,12 @@ Work = deque[Callable[[float], bool]]
 #: This number of announced pages is placed anew between two picks, in a millisecond or two. The next picks take a few
 #: milliseconds more, because some of these pages have become due.
 SLICE = 128
-#: A plan places this number of slices together, and waits for this number of picks before it places the next slices. So
-#: a crawl at its highest possible rate loses only a tenth of that rate. All pages are placed in a hundredth of the time
-#: of one round. If there are few pages, the plan waits for fewer picks, since each pick by the old plan matters more.
+#: A plan places `PLAN_SLICE` pages, and then waits for `PICKS_A_SLICE` picks. So a crawl at its highest possible rate
+#: loses only a tenth of that rate. All pages are placed in a hundredth of the time of one round. If there are few
+#: pages, the plan waits for fewer picks, since each pick by the old plan matters more.
 PICKS_A_SLICE = 8
 PLAN_SLICE = PICKS_A_SLICE * SLICE
-# If picks are rare, the next slices wait for this number of seconds instead. So placing pages takes a tenth of the
-# crawl's time in this case, too.
+# If picks are rare, the next slices wait for this number of seconds instead.
 _SECONDS_A_SLICE = 0.02
 # A newer plan waits for this multiple of the time in which the last plan was placed. That is minutes for millions of
 # pages.

@@ -21,7 +21,7 @@ _SignalGroup = tuple[int, int, float, float, int]
 
 
 class SignalGroups:
-    """The groups that have evidence of their own. Objects are immutable, so pages may still use an older object.
+    """The groups that have evidence of their own. Objects are immutable, so an older object stays valid.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A plan: what all pages together teach. A pure function makes it from a snapshot; it is adopted later."""
+"""A plan: the knowledge from all pages together. A pure function makes it from a snapshot; it is adopted later."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ class Snapshot:
 
 Visits = Mapping[str, npt.NDArray[Any]]
 
-#: Announcements per second and page before the first plan: once a year. If the rate is too high, announced pages get
-#: too few visits, since the value of a visit grows with the time to the page's next change.
+#: Announcements per second and page before the first plan: once a year. With too high a rate, announced pages would get
+#: too few visits.
 FIRST_SIGNAL_RATE = 1 / timedelta(days=365.25).total_seconds()
 # Each source begins as if this number of announcements had come at a rate of once a day.
 _ANNOUNCEMENTS_AT_FIRST = 0.01
@@ -64,7 +64,7 @@ def _learn_signals(
     visits: Visits | None,
     previous: tuple[FloatArray, FloatArray] | None,
 ) -> tuple[FloatArray, FloatArray, FloatArray, SignalGroups]:
-    """Fit precision to what visits found, and count announcements.
+    """Fit the precision of each source to its visits, and count announcements.
 
     Returns
     -------
@@ -113,15 +113,14 @@ def _groups(snapshot: Snapshot, visits: Visits, weights: FloatArray, rates: Floa
 
 def _rate_of_site(snapshot: Snapshot, source: int, host: int, of_source: float) -> float:
     inside = (snapshot.sources == source) & (snapshot.signalled_hosts == host)
-    # One announcement at the rate of the source is added.
+    # A further announcement is added, at the rate of the source on all sites.
     counted = float(snapshot.n_signals_total[inside].sum()) + 1.0
     return counted / (float(snapshot.signalled_for[inside].sum()) + 1.0 / of_source)
 
 
 def _signal_rates(snapshot: Snapshot, n_sources: int) -> FloatArray:
     rates = np.full(n_sources + 1, FIRST_SIGNAL_RATE)
-    # A hundredth of an announcement is added, so that a new source has a rate above 0. After the first real
-    # announcements the hundredth makes almost no difference.
+    # Part of an announcement is added, so that a new source has a rate above 0.
     counted = np.bincount(snapshot.sources, snapshot.n_signals_total, n_sources) + _ANNOUNCEMENTS_AT_FIRST
     time = np.bincount(snapshot.sources, snapshot.signalled_for, n_sources) + _ANNOUNCEMENTS_AT_FIRST * DAY
     rates[:n_sources] = counted / time
@@ -132,9 +131,9 @@ def _signal_rates(snapshot: Snapshot, n_sources: int) -> FloatArray:
 
 #: A host has a group of its own if at least this number of its pages in the sample were visited.
 LEAST_GROUP = 30
-#: Number of pages from which the demand curve is estimated, and number of points of a curve per factor of 10.
+#: Number of pages from which the demand curve is estimated, and number of its points per factor of 10.
 DEMAND_SAMPLE, POINTS_PER_DECADE = 4096, 10
-# For matrix products of at most this number of operations, OpenBLAS uses a single thread. Its other threads would spin
+# For matrix products of at most this number of operations, OpenBLAS uses a single thread. Further threads would spin
 # after their work, on processors that the crawl needs.
 _LARGEST_PRODUCT = 250_000
 
@@ -199,7 +198,7 @@ class Plan:
         )
 
     def of_hosts(self, are_meant: Callable[[int], bool]) -> Self:
-        """Return the plan with only the groups of these hosts; what was learned of all hosts together stays."""
+        """Return the plan with only the groups of these hosts, and with the knowledge from all hosts together."""
         rows = [row for row, host in enumerate(self.group_hosts) if are_meant(host)]
         return replace(
             self,

@@ -75,10 +75,10 @@ def estimates(planner: Planner, rows: IndexArray, now: float) -> dict[str, Float
 
 
 _FOR_EVER = timedelta(days=300 * 365.25).total_seconds()
-# A page is picked when its crawl value is somewhat below or above the threshold, since the other waiting pages differ
-# from slot to slot. These multiples of the threshold are taken as equally likely.
+# A page may be picked somewhat below or above the threshold, since the other pages differ from slot to slot. These
+# multiples of the threshold count as equally likely.
 _SHARES = np.linspace(0.65, 1.2, 12)
-# Waits whose probabilities differ by less than this are equally good.
+# Waits are equally good if their probabilities differ by less than this number.
 _AS_LIKELY = 0.01
 
 
@@ -122,7 +122,7 @@ def explain(planner: Planner, page: int, now: float) -> dict[str, Any]:
 
 
 def _learned_from(planner: Planner, page: int) -> str:
-    """Return "site" or "source": from which of them the precision of the page's first source was learned."""
+    """Return where the precision of the page's first source was learned: "site", or "source" for all sites."""
     groups = planner.in_force.parameters.signal_groups
     return "site" if groups.rows(planner.pages.source[[page]], planner.pages.host[[page]])[0] >= 0 else "source"
 

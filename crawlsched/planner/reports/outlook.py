@@ -16,7 +16,7 @@ from crawlsched.planner.planner import Planner
 
 __all__ = ["MOST_COUNTED", "Outlook", "known_fresh", "wanted"]
 
-# In these states a page should have a fresh copy. A page that is gone or moved needs none.
+# In these states a page should have a fresh copy. A page that is gone or moved needs no copy.
 _WANTED = (NEW, LIVE, ERROR)
 
 
@@ -160,7 +160,7 @@ class Outlook:
             return float(np.inf)
         at = int(reached.searchsorted(aim))
         if at == 0:
-            # This bandwidth is below what the longest crawl interval needs: see `freshness`.
+            # This bandwidth is less than the longest crawl interval needs: see `freshness`.
             return float(min(wanted[0], in_turn))
         share = (aim - reached[at - 1]) / (reached[at] - reached[at - 1])
         return float(wanted[at - 1] + share * (wanted[at] - wanted[at - 1]))
@@ -236,9 +236,9 @@ class _Cells:
     def _below(
         self, row: int, values: FloatArray, column: FloatArray, later: FloatArray, sooner: float = 0.0
     ) -> FloatArray:
-        """Return sums over a page's cells with values below each level, and over all its cells.
+        """Return sums of `column` over a page's cells with values below each level, and over all its cells.
 
-        `later` has the part of each cell's number that comes from the second half of the cell.
+        `later` has the part of each number that belongs to the second half of its cell.
         """
         part = slice(self._starts[row], self._starts[row + 1])
         waits = self._edges[self._times[part]] < self.until[row] - sooner
@@ -255,7 +255,7 @@ class _Cells:
 
 
 def _cells_of(signal_rate: FloatArray, edges: FloatArray) -> tuple[IndexArray, IndexArray, FloatArray, FloatArray]:
-    """Return the cells that matter, by row and then time.
+    """Return the cells that matter, ordered by row and then by time.
 
     The arrays are: row, time, a number of signals, and the probability of this number.
     """

@@ -152,7 +152,7 @@ class LabelledPages:
         return history_of(rng, importance, change_rate, recall, false, horizon)
 
     def _split(self, rng: np.random.Generator, quality: Distribution, labelled: BoolArray) -> FloatArray:
-        """Give labelled pages the highest of the numbers drawn, and all other pages lower numbers."""
+        """Give labelled pages the highest of the drawn numbers, and all other pages the lower numbers."""
         sample = np.sort(quality.draw(rng, self.n_draws))
         cut = round((1.0 - self.labelled) * self.n_draws)
         numbers: FloatArray = rng.choice(sample[:cut], labelled.size)
@@ -167,7 +167,7 @@ def _false_signal_rate(change_rate: FloatArray, precision: FloatArray, recall: F
 
 
 def corrupted(history: History, share: float, noise: FloatArray) -> History:
-    """Return the history with noise, shape (2, n), mixed into precision and recall; its share is p.
+    """Return the history with `noise`, shape (2, n), mixed into precision and recall with the share p.
 
     Notes
     -----

@@ -37,7 +37,7 @@ IDLE = "crawls of pages with many announcements that found no change"
 
 
 def _simulated(instances: Instances, policies: tuple[str, ...], many: float = 0.9) -> Run:
-    """Crawl by each policy; pages have `many` announcements if at least this share of their changes is announced."""
+    """Crawl by each policy. A page has many announcements if at least the share `many` of its changes is announced."""
 
     def measure(settings: Settings, n_pages: int, rng: np.random.Generator, repetition: int) -> Numbers:
         history = instances.draw(rng, n_pages, settings.time)
@@ -156,7 +156,7 @@ def accuracies(history: History, horizon: float, phases: Phases, times: FloatArr
     rows, crawled, _ = crawl(history, window, _slots(horizon, phases), arm)
     copies, begins, ends = fresh_spans(history, window, rows, crawled)
     weights = history.importance[copies]
-    # The time measured begins with the first of the last `n_crawls` crawls, or at 0 if there were fewer crawls.
+    # The measured time begins at the first of the last `n_crawls` crawls, or at 0 if there were fewer crawls.
     earlier = crawled.searchsorted(times, side="right") - n_crawls
     since = np.where(earlier >= 0, crawled[np.maximum(earlier, 0)], 0.0)
     fresh = _fresh_until(times, begins, ends, weights) - _fresh_until(since, begins, ends, weights)

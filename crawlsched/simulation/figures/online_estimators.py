@@ -56,7 +56,7 @@ Visits = tuple[FloatArray, BoolArray, npt.NDArray[np.intp]]
 
 
 def generators(settings: Settings, case: int = 0) -> list[np.random.Generator]:
-    """Return a generator for each repetition; with more repetitions, the first ones stay the same."""
+    """Return a generator for each repetition; further repetitions do not change the first generators."""
     children = np.random.SeedSequence([settings.seed, case]).spawn(settings.repetitions)
     return [np.random.default_rng(child) for child in children]
 
