@@ -20,7 +20,7 @@ __all__ = ["DeliveryMiddleware", "token_of"]
 
 
 class DeliveryMiddleware:
-    """Watch what a callback yields: when its delivery ends, and which delivery a request comes from.
+    """Watch what callbacks yield, to know when a delivery ends and from which delivery a request comes.
 
     It is nearest to the engine, so it counts only output that all other spider middlewares let through. The extension
     counts the items that leave the pipelines, and the scheduler takes the requests. Scrapy 2.13 passes the spider to

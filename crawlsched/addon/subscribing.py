@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(eq=False)
 class HubSubscriber:
-    """Asks hubs for notices of the feeds that name them."""
+    """Asks the hub that a feed names to send notices of this feed."""
 
     crawler: Crawler
     refresher: Refresher

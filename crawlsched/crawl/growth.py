@@ -116,7 +116,7 @@ def _place(url: str) -> str:
 
 
 def _parameters(url: str) -> list[tuple[str, str]]:
-    """Return the name of each parameter of a URL, with its place: the name and the URL without the parameter."""
+    """Return, for each parameter of a URL, its name and its place. A place is the name and the URL without it."""
     if "?" not in url:
         return []
     names = {parameter.partition("=")[0].replace("*", "") for parameter in urlsplit(url).query.split("&")} - {""}

@@ -79,10 +79,11 @@ class NewPages:
     Notes
     -----
     A page of importance 0 is picked only when no other page waits. In a part of a site, pages found last are picked
-    first. Of pages found together, the most important go first, and equally important pages go in their order. If,
-    at its limit, a host's pages would take longer than all new pages together, the host is asked whenever possible
-    (longest processing time first, R. L. Graham, *Bounds on multiprocessing timing anomalies*, 1969). Several such
-    hosts can be asked at their full pace at the same time.
+    first. Of pages found together, the most important go first, and equally important pages go in their order.
+
+    A host's limit can be so low that its pages take longer than all new pages take at the rate of first copies. Such a
+    host is asked whenever possible (longest processing time first, R. L. Graham, *Bounds on multiprocessing timing
+    anomalies*, 1969). Several such hosts can be asked at their full pace at the same time.
     """
 
     def __init__(self, pages: Pages, resting: Container[int]) -> None:

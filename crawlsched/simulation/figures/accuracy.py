@@ -167,12 +167,14 @@ def _false_signal_rate(change_rate: FloatArray, precision: FloatArray, recall: F
 
 
 def corrupted(history: History, share: float, noise: FloatArray) -> History:
-    """Return the history with `noise`, shape (2, n), mixed into precision and recall with the share p.
+    """Mix noise into the precision and recall of each page, and return the changed history.
+
+    With p = `share`, each number x becomes (1 - p) x + p ξ. `noise` has the ξ of precision, then those of recall; its
+    shape is (2, n).
 
     Notes
     -----
-    Precision and recall x become (1 - p) x + p ξ. For recall, section 6.7 prints ξ instead of p ξ, so that recall could
-    exceed 1.
+    For recall, section 6.7 prints ξ instead of p ξ, so that recall could exceed 1.
     """
     change_rate, recall, false = known(history)
     true = recall * change_rate
@@ -184,7 +186,7 @@ def corrupted(history: History, share: float, noise: FloatArray) -> History:
 
 
 def _corruption(pages: LabelledPages, shares: tuple[float, ...] = (0.0, 0.1, 0.2), crawls: float = 0.05) -> Figure:
-    """Return the figure of accuracies by the share of noise in precision and recall; one share is 0.
+    """Return the figure of accuracies by the share of noise in precision and recall. One of `shares` has to be 0.
 
     `crawls` is the number of crawls per page and time step: 5000 for 100,000 pages (section 6.7).
     """
