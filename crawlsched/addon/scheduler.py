@@ -172,9 +172,10 @@ class Scheduler(BaseScheduler):
         return bool(self._handed_over or self._continuations or self._fallback.has_pending_requests())
 
     def enqueue_request(self, request: Request) -> bool:
-        """Take a request of the engine: for a slot, for a page, for the fallback scheduler, or a redirect or retry.
+        """Take a request from the engine; return False if it is for a page that is known or was forgotten on purpose.
 
-        Return False if the page is known already, or was forgotten on purpose.
+        The request is the one that this scheduler has just offered, a redirect or retry of a visit, a request for a
+        page, or any other request, which the fallback scheduler gets.
         """
         yielded_by = request.meta.pop(CALL_META, None)
         if request is self._offered:

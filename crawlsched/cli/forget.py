@@ -81,7 +81,7 @@ def _what(arguments: argparse.Namespace, stores: Stores) -> tuple[str, str]:
     try:
         store, page = stores.find_page(arguments.url)
     except UnknownPage:
-        return "url", arguments.url  # no page has this URL; the tombstone prevents one
+        return "url", arguments.url  # not a page yet; a tombstone keeps it from becoming one
     (facts,) = store.reader.facts([page])
     return "url", arguments.url if facts is None else facts.url
 

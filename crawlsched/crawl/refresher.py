@@ -110,8 +110,9 @@ class Refresher:
         self.has_requests: Callable[[], bool] = lambda: True
         #: Whether Scrapy is closing the spider and sends no more requests; open requests may still take minutes.
         self.is_ending: Callable[[], bool] = lambda: False
-        #: Called when this process has got a shard, and when the owner of a shard was asked for something.
+        #: Called when this process has got a shard.
         self.on_shard: Callable[[], None] | None = None
+        #: Called with a shard of this process for which commands wait.
         self.on_commands: Callable[[Shard], None] = lambda shard: None
         #: The ``finish_reason`` and a sentence for the log, once this crawl has lost its lease or its database.
         self.lost: tuple[str, str | None] | None = None
@@ -271,7 +272,8 @@ class Refresher:
         if self.sharing is not None:
             yield partial(self.sharing.close, now)
             return
-        # This comes last: if the database does not answer, the last seconds are used to write what was learned.
+        # The last heartbeat comes after all other writes. So if the database hardly answers, the last seconds are used
+        # for what was learned.
         self.collection.before_release.append(
             lambda: self.guard.run("the last heartbeat", lambda: self._beat(self.status(now)))
         )

@@ -12,8 +12,8 @@ from zoneinfo import ZoneInfo
 __all__ = ["HOURS_ALLOWED", "Hours"]
 
 HOURS_ALLOWED = (
-    'a dictionary, as it is or as JSON, such as {"22:00-06:00 Europe/Berlin": "20/s", "else": "1/s"}: hours and a time '
-    "zone (UTC without one) to a bandwidth or 0, and 'else' to that of all other times"
+    'a dictionary, as it is or as JSON, such as {"22:00-06:00 Europe/Berlin": "20/s", "else": "1/s"}; a key is a span '
+    "of hours with a time zone (UTC if it has none), or 'else' for all other times, and a value is a bandwidth or 0"
 )
 _SPAN = re.compile(r"(\d{1,2}):(\d\d)\s*-\s*(\d{1,2}):(\d\d)(?:\s+(\S+))?")
 # The length of a day in minutes.

@@ -53,8 +53,8 @@ class Inbox:
         self._aside = Aside(refresher.guard_beside)
         self.is_full = False
         self._read_at = -inf
-        # For each shard, its rows that were read, with the number of the batch that deletes the row (0: not taken in
-        # yet).
+        # By shard: the rows that were read and are not known to be deleted. A row's number is that of the batch that
+        # deletes the row, or 0 while the row waits to be taken in.
         self._under_way: dict[int, dict[Name, int]] = {}
         self._deleted: dict[int, dict[Name, None]] = {}
 
