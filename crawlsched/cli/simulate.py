@@ -13,7 +13,7 @@ from crawlsched.exceptions import CrawlschedError
 from crawlsched.wording import say_duration, say_table
 
 if TYPE_CHECKING:
-    from crawlsched.simulation.figures import Figure, Settings, Table
+    from crawlsched.simulation.figures import Figure, FigureSettings, Table
 
 __all__ = ["EXAMPLES", "HELP", "OPTIONS"]
 
@@ -90,7 +90,7 @@ def _write(figure: "Figure", table: "Table", out: Path) -> tuple[list[str], str]
     return [str(numbers), str(picture)], ""
 
 
-def _summary(figure: "Figure", settings: "Settings", table: "Table") -> dict[str, Any]:
+def _summary(figure: "Figure", settings: "FigureSettings", table: "Table") -> dict[str, Any]:
     used, own = ({name: getattr(of, name) for name in _SETTINGS} for of in (settings, figure.settings))
     given = {name: str(value) if isinstance(value, Path) else value for name, value in used.items()}
     return {

@@ -26,7 +26,7 @@ from crawlsched.estimators.observations import Observations, check_observations,
 from crawlsched.estimators.probabilities import check_prior, posterior_probabilities, visit_log_likelihood
 from crawlsched.slot_clock import DAY
 
-__all__ = ["DEFAULT_RATES", "DEFAULT_RATES_ID", "Posterior", "Renewal", "grid_id"]
+__all__ = ["DEFAULT_RATES", "DEFAULT_RATES_ID", "Posterior", "RenewalProcess", "grid_id"]
 
 
 #: 32 change rates (per second) in equal ratios of 1.62, from once in three years to once in 30 seconds.
@@ -70,7 +70,7 @@ def grid_id(rates: npt.ArrayLike) -> str:
 DEFAULT_RATES_ID = grid_id(DEFAULT_RATES)
 
 
-class Renewal:
+class RenewalProcess:
     """One step of a hidden Markov chain of change rates, applied to the likelihoods of a grid.
 
     Parameters
@@ -102,7 +102,7 @@ class Renewal:
     --------
     >>> rates = np.array([0.01, 0.1, 1.0, 10.0, 100.0])
     >>> likelihood, prior = np.array([0.0, 0.0, 1.0, 0.0, 0.0]), np.full(5, 0.2)
-    >>> renewed = np.exp(Renewal(rates, 0.1).log_likelihood(np.log(likelihood + 1e-300), prior))
+    >>> renewed = np.exp(RenewalProcess(rates, 0.1).log_likelihood(np.log(likelihood + 1e-300), prior))
     >>> (renewed / renewed[2]).round(3)
     array([0.002, 0.034, 1.   , 0.034, 0.002])
     """
@@ -158,7 +158,7 @@ class Posterior(Estimator):
         log-likelihoods are off by about sqrt(n)/50 nats after n visits, see Notes.
     renewal : float, optional
         Probability in [0, 1) that the page's rate changes between two visits, usually by less than a factor of ten
-        (`Renewal`); 0 by default.
+        (`RenewalProcess`); 0 by default.
 
     Attributes
     ----------
@@ -235,7 +235,7 @@ class Posterior(Estimator):
         if not 0 <= renewal < 1:
             raise ValueError(f"renewal must be a probability from 0 to below 1, got {renewal!r}.")
         self.renewal = float(renewal)
-        self._renewal = Renewal(self.rates, self.renewal)
+        self._renewal = RenewalProcess(self.rates, self.renewal)
         super().__init__(n_pages)
 
     def _new_rows(self, n: int) -> Columns:

@@ -11,7 +11,7 @@ import numpy as np
 from crawlsched.columns.array_types import FloatArray
 from crawlsched.columns.numerics import CONVERGED, LARGEST_LOG, ROUNDS
 
-__all__ = ["DROP_95", "NORMAL_95", "Evidence", "SignalFit", "fit_evidence", "regularized"]
+__all__ = ["DROP_95", "NORMAL_95", "SignalEvidence", "SignalFit", "fit_evidence", "regularized"]
 
 #: The greatest weight of an announcement. exp(-36) is the rounding error of 1, so a greater weight would be the same as
 #: certainty.
@@ -25,7 +25,7 @@ DROP_95 = NORMAL_95**2 / 2
 _LEAST_ODDS = float(np.sqrt(float_info.min)) / float_info.epsilon
 
 
-class Evidence(NamedTuple):
+class SignalEvidence(NamedTuple):
     """Visits, summarized for the likelihood."""
 
     x: FloatArray  # elapsed time of visits that found a change; shape (m,)
@@ -34,12 +34,12 @@ class Evidence(NamedTuple):
     unchanged_x: float  # elapsed time, summed over visits that found no change
     unchanged_n: float
 
-    def with_prior(self, true_signals: float, false_signals: float) -> "Evidence":
+    def with_prior(self, true_signals: float, false_signals: float) -> "SignalEvidence":
         """Return these visits with further announcements, which are certainly true or certainly false."""
         if true_signals == 0:
             return self._replace(unchanged_n=self.unchanged_n + false_signals)
         added = (np.append(self.x, 0.0), np.append(self.n, 1.0), np.append(self.weight, true_signals))
-        return Evidence(*added, self.unchanged_x, self.unchanged_n + false_signals)
+        return SignalEvidence(*added, self.unchanged_x, self.unchanged_n + false_signals)
 
     def log_likelihood(self, scale: float, signal_weight: float) -> float:
         """Return the logarithm of the likelihood."""
@@ -63,7 +63,7 @@ class Evidence(NamedTuple):
         )
 
 
-def regularized(evidence: Evidence) -> Evidence:
+def regularized(evidence: SignalEvidence) -> SignalEvidence:
     """Return evidence whose likelihood has its maximum at finite parameters.
 
     The scale would be infinite if every visit found a change. The signal weight would be infinite if every visit after
@@ -78,7 +78,7 @@ def regularized(evidence: Evidence) -> Evidence:
     return evidence
 
 
-def _maximize(evidence: Evidence) -> tuple[float, float]:
+def _maximize(evidence: SignalEvidence) -> tuple[float, float]:
     """Return the scale and the signal weight of greatest likelihood.
 
     The likelihood is concave. Its maximum lies at weight 0, at scale 0, or where both are positive. If several of these
@@ -92,7 +92,7 @@ def _maximize(evidence: Evidence) -> tuple[float, float]:
     if signals == 0 or evidence.slopes(scale, 0.0)[1] <= 1e-9 * signals:
         return scale / unit, 0.0
     # This is the same problem, with time and announcements exchanged.
-    other = Evidence(evidence.n, evidence.x, evidence.weight, evidence.unchanged_n, evidence.unchanged_x)
+    other = SignalEvidence(evidence.n, evidence.x, evidence.weight, evidence.unchanged_n, evidence.unchanged_x)
     signal_weight = min(_maximize_scale(other, 0.0), MAX_SIGNAL_WEIGHT)
     if evidence.slopes(0.0, signal_weight)[0] <= 0:
         return 0.0, signal_weight
@@ -101,7 +101,7 @@ def _maximize(evidence: Evidence) -> tuple[float, float]:
     return scale / unit, signal_weight
 
 
-def _maximize_scale(evidence: Evidence, signal_weight: float, start: float = 0.0) -> float:
+def _maximize_scale(evidence: SignalEvidence, signal_weight: float, start: float = 0.0) -> float:
     """Return the scale of greatest likelihood for a signal weight, found from `start`.
 
     There must be an unchanged visit: without one the scale is infinite.
@@ -134,7 +134,7 @@ def _maximize_scale(evidence: Evidence, signal_weight: float, start: float = 0.0
     return scale
 
 
-def _weight_interval(evidence: Evidence, signal_weight: float, drop: float) -> tuple[float, float]:
+def _weight_interval(evidence: SignalEvidence, signal_weight: float, drop: float) -> tuple[float, float]:
     """Return the signal weights at which the profile likelihood lies `drop` nats below its greatest value.
 
     There must be an unchanged visit. `drop` is half the quantile of chi-squared with one degree of freedom: 1.92 for 95
@@ -176,7 +176,7 @@ def _crossing(function: Callable[[float], float], inside: float, outside: float)
     return middle
 
 
-def _climb(evidence: Evidence, scale: float, signal_weight: float) -> tuple[float, float]:
+def _climb(evidence: SignalEvidence, scale: float, signal_weight: float) -> tuple[float, float]:
     """Maximize over scale and weight by Newton's method, from a point where both are positive."""
     value = evidence.log_likelihood(scale, signal_weight)
     for _ in range(ROUNDS):
@@ -273,7 +273,7 @@ class SignalFit:
 
 
 def fit_evidence(
-    evidence: Evidence, time: float, signals: float, prior: tuple[float, float] | None, interval: bool
+    evidence: SignalEvidence, time: float, signals: float, prior: tuple[float, float] | None, interval: bool
 ) -> SignalFit:
     """Return the fit of greatest likelihood to visits that cover `time` seconds, with `signals` announcements.
 

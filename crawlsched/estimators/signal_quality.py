@@ -5,7 +5,7 @@ import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray
 from crawlsched.estimators.observations import check_n_pages, check_rows, per_page
-from crawlsched.estimators.signal_fit import MAX_SIGNAL_WEIGHT, Evidence, SignalFit, fit_evidence
+from crawlsched.estimators.signal_fit import MAX_SIGNAL_WEIGHT, SignalEvidence, SignalFit, fit_evidence
 
 __all__ = ["SignalQuality"]
 
@@ -100,7 +100,7 @@ class SignalQuality:
         spread_n = np.divide(together, spread, out=np.zeros_like(spread), where=spread > 1e-6 * mean)
         inside = mean_n - np.tile(_LEAST_SIGNALS, _EDGES.size + 1)[filled]
         spread_n = np.clip(spread_n, -inside, inside)
-        evidence = Evidence(
+        evidence = SignalEvidence(
             np.concatenate([np.maximum(mean - spread, 0.1 * mean), mean + spread]),
             np.concatenate([mean_n - spread_n, mean_n + spread_n]),
             np.tile(visits / 2, 2),
@@ -158,7 +158,7 @@ class SignalQuality:
         """
         x, counts, found = _checked(np.size(elapsed), elapsed, n_signals, changed)
         visits = np.ones(int(found.sum()))
-        evidence = Evidence(x[found], counts[found], visits, float(x[~found].sum()), float(counts[~found].sum()))
+        evidence = SignalEvidence(x[found], counts[found], visits, float(x[~found].sum()), float(counts[~found].sum()))
         return fit_evidence(evidence, float(x.sum()), float(counts.sum()), prior, interval)
 
     @classmethod

@@ -12,7 +12,7 @@ from crawlsched.frontier.due_times import ASIDE, CANDIDATE, FILED, IN_FLIGHT, NE
 from crawlsched.frontier.new_pages import DiscoveryShare, NewPages
 from crawlsched.frontier.queues import HostQueue, PriorityQueue
 from crawlsched.pages import Pages
-from crawlsched.pages.intervals import Intervals
+from crawlsched.pages.intervals import CrawlIntervals
 
 __all__ = ["AT_ONCE", "SLOTS_TOGETHER", "Filing"]
 
@@ -41,7 +41,7 @@ class Filing:
     """Keep pages in a column and in queues, so that due pages are found quickly; `Frontier` adds the picks."""
 
     def __init__(
-        self, pages: Pages, values: CrawlValues, *, intervals: Intervals, slot: float, share: DiscoveryShare
+        self, pages: Pages, values: CrawlValues, *, intervals: CrawlIntervals, slot: float, share: DiscoveryShare
     ) -> None:
         self.values, self.slot, self.share = values, slot, share
         self._pages, self._intervals = pages, intervals

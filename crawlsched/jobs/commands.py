@@ -21,7 +21,7 @@ from crawlsched.planner import forecast
 from crawlsched.settings import parse_bandwidth
 from crawlsched.showing import in_words
 from crawlsched.store import host_of
-from crawlsched.store.commands import Command, pending
+from crawlsched.store.commands import StoredCommand, pending
 from crawlsched.store.forgetting import FORGET_KINDS
 
 __all__ = ["obey_pending", "obey_waiting"]
@@ -39,7 +39,7 @@ def obey_pending(refresher: Refresher, shard: Shard) -> None:
     if collection.aside.is_busy_with(reading):
         return
 
-    def found(commands: list[Command]) -> None:
+    def found(commands: list[StoredCommand]) -> None:
         refresher.has_read_commands = True
         # Commands that are stored as done are not read again.
         shard.commands_under_way &= {command.id for command in commands}
@@ -54,7 +54,7 @@ def obey_waiting(refresher: Refresher) -> None:
         _obey(refresher, shard, pending(shard.store))
 
 
-def _obey(refresher: Refresher, shard: Shard, commands: Iterable[Command]) -> None:
+def _obey(refresher: Refresher, shard: Shard, commands: Iterable[StoredCommand]) -> None:
     """Obey each command, and write its result or ``{"error": sentence}``; the sender waits for it."""
     for command in commands:
         if command.id in shard.commands_under_way:

@@ -23,7 +23,7 @@ from crawlsched.settings import Settings
 from crawlsched.store import Batch, Outcome, Store
 from crawlsched.store.rows import ROWS_AT_ONCE
 
-__all__ = ["Part", "PartResult", "learn", "refit"]
+__all__ = ["PartResult", "RefitPart", "learn", "refit"]
 
 # At most this number of parts is computed or waits to be written at the same time, since results take memory.
 _UNDER_WAY = 32
@@ -31,7 +31,7 @@ _UNDER_WAY = 32
 _CRAWLS = (Outcome.CHANGED, Outcome.UNCHANGED, Outcome.NOT_MODIFIED, Outcome.FLAPPING)
 
 
-class Part(NamedTuple):
+class RefitPart(NamedTuple):
     """Some pages of a store, and the settings for learning about them, which can be sent to a worker."""
 
     database: str
@@ -54,7 +54,7 @@ class PartResult(NamedTuple):
     n_left: int  # the number of pages that keep their estimates, since their first visits were deleted
 
 
-def learn(part: Part) -> PartResult:
+def learn(part: RefitPart) -> PartResult:
     """Learn from the stored visits of some pages, as a crawl learns from each visit.
 
     This reads the database and changes nothing, so it can run on any machine, and be repeated. The newest plan is used
@@ -94,7 +94,7 @@ def learn(part: Part) -> PartResult:
 
 
 def _replayed(
-    store: Store, part: Part, pages: NDArray[np.intp], planner: Planner, posterior: Posterior
+    store: Store, part: RefitPart, pages: NDArray[np.intp], planner: Planner, posterior: Posterior
 ) -> tuple[NDArray[np.int64], int]:
     """Let a posterior, and the planner's estimator, learn from visits; return the number of crawls of each page."""
     row_of = dict(zip(pages.tolist(), range(pages.size), strict=True))
@@ -136,7 +136,7 @@ def refit(stores: Sequence[Store], settings: Settings, executor: Executor, now: 
     # Functions in the settings cannot be sent to workers, and learning does not need the importance of pages.
     plain = replace(settings, importance=None)
     parts = (
-        (store, Part(store.database.text, store.name, store.key[0], first, first + ROWS_AT_ONCE - 1, plain, now))
+        (store, RefitPart(store.database.text, store.name, store.key[0], first, first + ROWS_AT_ONCE - 1, plain, now))
         for store in stores
         for first in range(0, store.reader.next_page(), ROWS_AT_ONCE)
     )

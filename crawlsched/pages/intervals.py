@@ -10,16 +10,16 @@ import numpy.typing as npt
 
 from crawlsched.pages.pages import Pages
 
-__all__ = ["Intervals"]
+__all__ = ["CrawlIntervals"]
 
 
-class Intervals:
+class CrawlIntervals:
     """The limits of each page: those of its rule (`Pages.rule`), or the general limits if it has no rule.
 
     Examples
     --------
     >>> pages = Pages()
-    >>> intervals = Intervals(pages, [(0.0, np.inf), (60.0, 3600.0)])
+    >>> intervals = CrawlIntervals(pages, [(0.0, np.inf), (60.0, 3600.0)])
     >>> pages.rule[pages.add(0, now=0.0, n=3)] = 0, 0, 1
     >>> intervals.shortest(np.arange(3)), intervals.longest(np.array([2]))
     (array([ 0.,  0., 60.]), array([3600.]))

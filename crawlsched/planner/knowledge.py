@@ -15,7 +15,7 @@ from crawlsched.estimators import LearnedRates, Posterior
 from crawlsched.estimators.signal_pooling import FIRST_PRECISION
 from crawlsched.frontier import DiscoveryShare, Frontier
 from crawlsched.pages import Pages
-from crawlsched.pages.intervals import Intervals
+from crawlsched.pages.intervals import CrawlIntervals
 from crawlsched.planner.evidence.announcements import Announcements, OwnPrecision
 from crawlsched.planner.evidence.further_sources import FurtherSources
 from crawlsched.planner.plans.in_force import SLICE, InForce, Work
@@ -52,7 +52,7 @@ class Knowledge:
         self.rule, self.learned = rule, learned
         self._picks = picks
         self.pages = Pages()
-        self.intervals = Intervals(self.pages, limits)
+        self.intervals = CrawlIntervals(self.pages, limits)
         self.posterior = Posterior(0, rates, dtype=np.uint8, renewal=RENEWAL)
         self.steps: Work = deque()
         self.in_force = InForce(_first_parameters(self.posterior.rates), self.pages, self.steps, self._refile)

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from crawlsched.settings.values import read_truth
 
 __all__ = [
-    "Receiver",
+    "ReceiverAddress",
     "WebAddress",
     "is_loopback",
     "read_address",
@@ -23,7 +23,7 @@ _ADDRESS_ALLOWED = "a port such as 8025 (of 127.0.0.1), or host:port such as 0.0
 _KEY_ALLOWED = "8 to 128 letters, digits and dashes"
 
 
-class Receiver(NamedTuple):
+class ReceiverAddress(NamedTuple):
     """The address at which pings are received, the key that pings must have, and the address's public URL."""
 
     host: str
@@ -45,7 +45,7 @@ class WebAddress(NamedTuple):
         return json.dumps({"address": address, "token": self.token})
 
 
-def read_receiver(value: object) -> Receiver:
+def read_receiver(value: object) -> ReceiverAddress:
     """Read the address of the receiver of pings from a dictionary, also as JSON."""
     allowed = "a dictionary such as {'address': 8025, 'key': '4f8c1d20'}, perhaps with 'url': 'https://...'"
     given = _dictionary(value, {"address", "key", "url"})
@@ -53,7 +53,7 @@ def read_receiver(value: object) -> Receiver:
         raise ValueError(allowed)
     public = given.get("url")
     url = None if public is None else _url(public, "an http or https URL such as https://crawler.example.com/", False)
-    return Receiver(*read_address(given["address"]), _key(given["key"]), url)
+    return ReceiverAddress(*read_address(given["address"]), _key(given["key"]), url)
 
 
 def read_web(value: object) -> WebAddress:

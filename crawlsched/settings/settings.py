@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from crawlsched.estimators.learned_rates import POINT_ESTIMATORS, LearnedRates
 from crawlsched.exceptions import SettingError
 from crawlsched.settings.addresses import (
-    Receiver,
+    ReceiverAddress,
     WebAddress,
     is_loopback,
     read_receiver,
@@ -188,7 +188,7 @@ class Settings:
     find_sources: bool = _setting(True, read_truth)
     source_interval: float = _setting(3600.0, read_positive_seconds)
     sitemap_discovery: bool = _setting(True, read_truth)
-    receiver: Receiver | None = _setting(None, read_optional(read_receiver), secret=True)
+    receiver: ReceiverAddress | None = _setting(None, read_optional(read_receiver), secret=True)
     web: WebAddress | None = _setting(None, read_optional(read_web), secret=True)
     webhook: tuple[str, str | None] | None = _setting(None, read_optional(read_webhook), secret=True)
     observation_retention: float = _setting("90d", read_positive_seconds)

@@ -17,9 +17,9 @@ __all__ = [
     "NO_PAGE",
     "AdaptiveIntervals",
     "Arm",
+    "ArmSetting",
     "PosteriorRates",
     "RoundRobinArm",
-    "Setting",
     "rate_grid",
 ]
 
@@ -61,7 +61,7 @@ NO_PAGE = -1
 
 
 @dataclass(frozen=True, eq=False)
-class Setting:
+class ArmSetting:
     """What every arm knows before a replay begins."""
 
     importance: FloatArray  # of all pages that will ever be there, a row each; shape (n,)
@@ -101,7 +101,7 @@ class Arm(ABC):
         waited longest.
     """
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: ArmSetting) -> None:
         self.setting = setting
         self.there = np.zeros(setting.importance.size, bool)  # which pages may be crawled; shape (n,)
         self.crawled_at = np.full(setting.importance.size, np.inf)
@@ -172,7 +172,7 @@ class AdaptiveIntervals(Arm):
     never idles: if no page is due, it crawls the page that will be due first.
     """
 
-    def __init__(self, setting: Setting, policy: str) -> None:
+    def __init__(self, setting: ArmSetting, policy: str) -> None:
         super().__init__(setting)
         self._due = np.full(self.there.size, np.inf)
         self._interval = np.full(self.there.size, 1.0 / setting.even_rate)

@@ -13,7 +13,7 @@ import numpy as np
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.crawl_value import unchecked_greedy, unchecked_noisy_value
 from crawlsched.crawl_value.rules import Rule, evidence_of, rule_named
-from crawlsched.simulation.arms import NO_PAGE, Arm, Setting
+from crawlsched.simulation.arms import NO_PAGE, Arm, ArmSetting
 from crawlsched.simulation.history import CrawlResult
 
 __all__ = ["BruteForce", "Judged", "listens"]
@@ -42,7 +42,7 @@ class BruteForce(Arm):
     evaluated again at the next slot.
     """
 
-    def __init__(self, setting: Setting, rule: str) -> None:
+    def __init__(self, setting: ArmSetting, rule: str) -> None:
         super().__init__(setting)
         n_pages = self.there.size
         none = np.zeros(n_pages)

@@ -8,7 +8,7 @@ import numpy as np
 
 from crawlsched.bandwidth import harmonic_rates, poisson_crawl_rates, refresh_rates
 from crawlsched.columns.array_types import FloatArray, IndexArray
-from crawlsched.simulation.arms import Arm, Setting
+from crawlsched.simulation.arms import Arm, ArmSetting
 from crawlsched.simulation.history import CrawlResult
 
 __all__ = ["DIVISIONS", "AtRandom", "LowDiscrepancy", "Planned"]
@@ -43,7 +43,7 @@ class Planned(Arm):
     only if all pages have rate 0. Then the page that has waited longest is crawled.
     """
 
-    def __init__(self, setting: Setting, policy: str) -> None:
+    def __init__(self, setting: ArmSetting, policy: str) -> None:
         super().__init__(setting)
         self._division = DIVISIONS[policy]
         self._crawls_until_plan = 0
@@ -89,7 +89,7 @@ class Planned(Arm):
 class AtRandom(Planned):
     """Pick pages at random in proportion to their rates: Poisson processes, as in Azar et al."""
 
-    def __init__(self, setting: Setting, policy: str) -> None:
+    def __init__(self, setting: ArmSetting, policy: str) -> None:
         super().__init__(setting, policy)
         self._rng = np.random.default_rng(setting.seed)
         self._cumulative: FloatArray | None = None
@@ -124,7 +124,7 @@ class LowDiscrepancy(Planned):
     may be crawled yet, the page that may be crawled soonest is crawled now.
     """
 
-    def __init__(self, setting: Setting, policy: str) -> None:
+    def __init__(self, setting: ArmSetting, policy: str) -> None:
         super().__init__(setting, policy)
         n_pages = self.there.size
         self._owed = np.zeros(n_pages)  # planned crawls less actual crawls, at slot 0

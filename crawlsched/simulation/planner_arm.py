@@ -13,7 +13,7 @@ from crawlsched.estimators import LearnedRates
 from crawlsched.pages import LIVE
 from crawlsched.planner import DEFAULT_GRID, Observation, Plan, Planner, plan
 from crawlsched.planner.starvation import MAX_CRAWL_ROUNDS
-from crawlsched.simulation.arms import NO_PAGE, Arm, Setting, rate_grid
+from crawlsched.simulation.arms import NO_PAGE, Arm, ArmSetting, rate_grid
 from crawlsched.simulation.history import CrawlResult
 
 __all__ = ["PlannerArm"]
@@ -41,7 +41,13 @@ class PlannerArm(Arm):
     """
 
     def __init__(
-        self, setting: Setting, rule: str, is_dated: bool = False, *, first_plan: int = 64, more_visits: float = 1 / 8
+        self,
+        setting: ArmSetting,
+        rule: str,
+        is_dated: bool = False,
+        *,
+        first_plan: int = 64,
+        more_visits: float = 1 / 8,
     ) -> None:
         super().__init__(setting)
         # The papers' policies starve pages that are not worth their crawls; the default policy does not.
@@ -127,7 +133,7 @@ class PlannerArm(Arm):
         self._next_plan = self._n_crawls + min(self._n_crawls, most)
 
 
-def _grid(setting: Setting) -> FloatArray:
+def _grid(setting: ArmSetting) -> FloatArray:
     """Return the planner's own grid of rates, unless the rates of the replay lie far outside of it."""
     wanted = rate_grid(setting.even_rate, setting.window.end - setting.window.start)
     inside = DEFAULT_GRID[0] <= 10 * wanted[0] and wanted[-1] <= 10 * DEFAULT_GRID[-1]

@@ -11,9 +11,9 @@ from crawlsched.simulation.arms import (
     INTERVALS,
     AdaptiveIntervals,
     Arm,
+    ArmSetting,
     PosteriorRates,
     RoundRobinArm,
-    Setting,
 )
 from crawlsched.simulation.brute_force import BruteForce, Judged, listens
 from crawlsched.simulation.history import History, SimulationError, Window
@@ -107,7 +107,7 @@ def _check(policy: str, estimator: str | None) -> None:
 
 def _setting(
     history: History, window: Window, bandwidth: float, policy: str, used: str | None, seed: int, signal_delay: float
-) -> Setting:
+) -> ArmSetting:
     begins, ends = history.lives(window)
     duration = window.end - window.start
     # The mean number of pages that are there; at least one, so that the rate is finite.
@@ -132,4 +132,6 @@ def _setting(
         learned = LearnedRates(used, n_pages, even_rate)
     heard = history.signal_rows is not None
     importance = history.importance
-    return Setting(importance, bandwidth, window, even_rate, known, learned, recall, false, heard, seed, signal_delay)
+    return ArmSetting(
+        importance, bandwidth, window, even_rate, known, learned, recall, false, heard, seed, signal_delay
+    )

@@ -12,10 +12,10 @@ from crawlsched.store.reading import next_number
 from crawlsched.store.rows import from_json, to_json
 from crawlsched.store.store import Store
 
-__all__ = ["Command", "finish", "pending", "send", "wait_for"]
+__all__ = ["StoredCommand", "finish", "pending", "send", "wait_for"]
 
 
-class Command(NamedTuple):
+class StoredCommand(NamedTuple):
     """A command and, once it is done, its result."""
 
     id: int
@@ -40,7 +40,7 @@ def send(store: Store, name: str, arguments: Any, now: float) -> int:
             continue
 
 
-def pending(store: Store) -> list[Command]:
+def pending(store: Store) -> list[StoredCommand]:
     """Return the commands which are not done, oldest first."""
     return _found(store, models.commands.c.done_at.is_(None))
 
@@ -52,7 +52,7 @@ def finish(store: Store, number: int, result: Any, now: float) -> None:
     store.write(lambda connection: connection.execute(done))
 
 
-def wait_for(store: Store, number: int, timeout: float) -> Command | None:
+def wait_for(store: Store, number: int, timeout: float) -> StoredCommand | None:
     """Wait for a command's result for at most `timeout` seconds; None if it is not done then."""
     deadline = time.monotonic() + timeout
     while True:
@@ -64,11 +64,11 @@ def wait_for(store: Store, number: int, timeout: float) -> Command | None:
         time.sleep(min(0.05, timeout))
 
 
-def _found(store: Store, condition: Any) -> list[Command]:
+def _found(store: Store, condition: Any) -> list[StoredCommand]:
     table = models.commands
-    columns = [table.c[name] for name in Command._fields]
+    columns = [table.c[name] for name in StoredCommand._fields]
     rows = store.rows(select(*columns).where(*store.own(table), condition).order_by(table.c.id))
-    return [Command(*row)._replace(arguments=_read(row.arguments), result=_read(row.result)) for row in rows]
+    return [StoredCommand(*row)._replace(arguments=_read(row.arguments), result=_read(row.result)) for row in rows]
 
 
 def _read(value: str | None) -> Any:

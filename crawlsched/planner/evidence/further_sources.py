@@ -11,7 +11,7 @@ from crawlsched.columns.array_types import IndexArray
 from crawlsched.columns.growing import grown
 from crawlsched.pages import Pages
 
-__all__ = ["MOST_SIGNALS", "MOST_SOURCES", "FurtherSources", "Heard"]
+__all__ = ["MOST_SIGNALS", "MOST_SOURCES", "FurtherSources", "SourceSignals"]
 
 
 #: At most this number of sources count for a page. Announcements of other sources are ignored.
@@ -36,7 +36,7 @@ _ROW = np.dtype(
 MOST_SIGNALS = int(np.iinfo(_ROW["n_signals"]).max)
 
 
-class Heard(NamedTuple):
+class SourceSignals(NamedTuple):
     """The announcements of a page by one source.
 
     Attributes
@@ -126,7 +126,7 @@ class FurtherSources:
             row = self.table["next"].item(row)
         return rows
 
-    def of(self, page: int) -> list[Heard]:
+    def of(self, page: int) -> list[SourceSignals]:
         """Return a page's announcements by source, the first source first; empty if the page has a single source."""
         found = []
         for place, row in enumerate(self._rows(page)):
@@ -136,7 +136,7 @@ class FurtherSources:
                 columns = self._pages
                 n_signals, n_total = columns.n_signals.item(page), columns.n_signals_total.item(page)
                 named_since = columns.signalled_since.item(page)
-            found.append(Heard(source, n_signals, n_total, named_since, true, false, n_heard, since, at, row))
+            found.append(SourceSignals(source, n_signals, n_total, named_since, true, false, n_heard, since, at, row))
         return found
 
     def judge(self, row: int, counts: tuple[float, float]) -> None:

@@ -8,7 +8,7 @@ from crawlsched.columns.array_types import IndexArray
 from crawlsched.estimators.page_precision import REMEMBERED
 from crawlsched.pages import FREE, Pages
 from crawlsched.planner.evidence.announcements import Announcements
-from crawlsched.planner.evidence.further_sources import MOST_SIGNALS, FurtherSources, Heard
+from crawlsched.planner.evidence.further_sources import MOST_SIGNALS, FurtherSources, SourceSignals
 
 __all__ = ["SignalCounts"]
 
@@ -112,7 +112,7 @@ class SignalCounts:
         return self._announcements.source_quality(page, [source])[0][0]
 
 
-def _chance(other: Heard, since: float, at: float) -> float:
+def _chance(other: SourceSignals, since: float, at: float) -> float:
     """Return the probability that a source announces something between two times, at its usual rate."""
     window = max(at - since, 0.0)
     return float(-np.expm1(-other.n_heard * window / max(at - other.since, window, 1e-9)))

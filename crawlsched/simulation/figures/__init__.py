@@ -13,10 +13,10 @@ from crawlsched.simulation.figures import (
     optimal_crawl_rates,
     signal_estimates,
 )
-from crawlsched.simulation.figures.figure import Figure, Progress, Row, Settings, Table, repeated
+from crawlsched.simulation.figures.figure import Figure, FigureSettings, Progress, Row, Table, repeated
 from crawlsched.simulation.history import SimulationError
 
-__all__ = ["FIGURES", "Figure", "Progress", "Row", "Settings", "SimulationError", "Table", "repeated"]
+__all__ = ["FIGURES", "Figure", "FigureSettings", "Progress", "Row", "SimulationError", "Table", "repeated"]
 
 _MODULES = (
     accuracy,

@@ -9,7 +9,7 @@ import numpy as np
 
 from crawlsched.columns.array_types import BoolArray, FloatArray
 from crawlsched.simulation.figures.drawing import Panel, drawn
-from crawlsched.simulation.figures.figure import Figure, Numbers, Run, Settings, repeated
+from crawlsched.simulation.figures.figure import Figure, FigureSettings, Numbers, Run, repeated
 from crawlsched.simulation.figures.instances import (
     BANDWIDTH,
     BASELINE,
@@ -42,7 +42,7 @@ Accuracies = Callable[[History, float, np.random.Generator], dict[str, float]]
 def _simulated(instances: Instances, accuracies: Accuracies, against: tuple[str, ...]) -> Run:
     """Simulate all policies on the same instances, so that differences between policies have small errors."""
 
-    def measure(settings: Settings, n_pages: int, rng: np.random.Generator, repetition: int) -> Numbers:
+    def measure(settings: FigureSettings, n_pages: int, rng: np.random.Generator, repetition: int) -> Numbers:
         history = instances.draw(rng, n_pages, settings.time)
         found = {BASELINE: baseline(history), **accuracies(history, settings.time, rng)}
         numbers: Numbers = {("accuracy", n_pages, name): accuracy for name, accuracy in found.items()}
@@ -66,7 +66,7 @@ def _figure(
     instances: Instances,
     accuracies: Accuracies,
     against: tuple[str, ...],
-    settings: Settings = SECTION_6,
+    settings: FigureSettings = SECTION_6,
     fixed: Mapping[str, str] | None = None,
 ) -> Figure:
     dots = Panel({"accuracy": "o"}, "policy", each="pages", levels=(BASELINE, NO_DELAY), axes={"xlabel": ""})
@@ -191,7 +191,7 @@ def _corruption(pages: LabelledPages, shares: tuple[float, ...] = (0.0, 0.1, 0.2
     `crawls` is the number of crawls per page and time step: 5000 for 100,000 pages (section 6.7).
     """
 
-    def measure(settings: Settings, n_pages: int, rng: np.random.Generator, repetition: int) -> Numbers:
+    def measure(settings: FigureSettings, n_pages: int, rng: np.random.Generator, repetition: int) -> Numbers:
         history = pages.draw(rng, n_pages, settings.time)
         noise = rng.random((2, n_pages))
         # GREEDY does not use announcements, so corruption does not affect it.
@@ -213,7 +213,7 @@ def _corruption(pages: LabelledPages, shares: tuple[float, ...] = (0.0, 0.1, 0.2
         "noisy-signals-5",
         PAPER,
         "accuracy with wrong numbers for precision and recall",
-        Settings(10, (100_000,), 200.0),
+        FigureSettings(10, (100_000,), 200.0),
         repeated(("pages", "corruption", "policy"), measure),
         drawn(Panel({"accuracy": "o-"}, "corruption", ("policy",), each="pages")),
         {"bandwidth R": f"{crawls:g} per page", "corruptions p": " ".join(map(str, shares)), **pages.words()},

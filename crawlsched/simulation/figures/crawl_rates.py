@@ -12,7 +12,7 @@ import numpy as np
 from crawlsched.columns.array_types import FloatArray
 from crawlsched.simulation.figures.accuracy import SIGNALS, TRUE_SIGNALS
 from crawlsched.simulation.figures.drawing import Panel, drawn
-from crawlsched.simulation.figures.figure import Figure, Label, Numbers, Run, Settings, Table, repeated
+from crawlsched.simulation.figures.figure import Figure, FigureSettings, Label, Numbers, Run, Table, repeated
 from crawlsched.simulation.figures.instances import (
     BANDWIDTH,
     BASELINE,
@@ -39,7 +39,7 @@ IDLE = "crawls of pages with many announcements that found no change"
 def _simulated(instances: Instances, policies: tuple[str, ...], many: float = 0.9) -> Run:
     """Crawl by each policy. A page has many announcements if at least the share `many` of its changes is announced."""
 
-    def measure(settings: Settings, n_pages: int, rng: np.random.Generator, repetition: int) -> Numbers:
+    def measure(settings: FigureSettings, n_pages: int, rng: np.random.Generator, repetition: int) -> Numbers:
         history = instances.draw(rng, n_pages, settings.time)
         change_rate, recall, _ = known(history)
         best = optimal_rates(history)
@@ -113,7 +113,7 @@ ACCURACY, SETTLED = "accuracy", "settled accuracy less that at constant bandwidt
 def _changing(n_crawls: int, n_times: int) -> Figure:
     """Return the figure of accuracies over the last `n_crawls` crawls, at `n_times` points in time."""
 
-    def measure(settings: Settings, n_pages: int, rng: np.random.Generator, repetition: int) -> Numbers:
+    def measure(settings: FigureSettings, n_pages: int, rng: np.random.Generator, repetition: int) -> Numbers:
         horizon = settings.time
         times = horizon * np.arange(1, n_times + 1) / n_times
         history = Instances().draw(rng, n_pages, horizon)

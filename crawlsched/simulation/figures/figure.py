@@ -15,12 +15,12 @@ from crawlsched.simulation.history import SimulationError
 
 __all__ = [
     "Figure",
+    "FigureSettings",
     "Label",
     "Numbers",
     "Progress",
     "Row",
     "Run",
-    "Settings",
     "SimulationError",
     "Table",
     "repeated",
@@ -112,7 +112,7 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
-class Settings:
+class FigureSettings:
     """The settings of a figure that a user can change."""
 
     repetitions: int  # independent simulations, over which means and standard errors are taken
@@ -144,10 +144,10 @@ class Settings:
         return int(self.horizon)
 
 
-Run = Callable[[Settings, Progress], Table]
+Run = Callable[[FigureSettings, Progress], Table]
 #: ``measure(settings, case, rng, repetition)``. A number whose labels occur in one repetition only (a dot in a cloud of
 #: dots) has its own row, without a standard error.
-Measure = Callable[[Settings, Any, np.random.Generator, int], Numbers]
+Measure = Callable[[FigureSettings, Any, np.random.Generator, int], Numbers]
 
 
 @dataclass(frozen=True)
@@ -157,13 +157,13 @@ class Figure:
     name: str  # paper and number, such as ``noisy-signals-4``
     authors: str  # of the paper, with its year
     title: str  # what it shows, one line
-    settings: Settings  # as printed in the paper; chosen by us if the paper prints none
+    settings: FigureSettings  # as printed in the paper; chosen by us if the paper prints none
     run: Run  # ``run(settings, progress)`` simulates it and returns a `Table`; most are `repeated`
     # ``draw(table, canvas)`` draws it on an empty ``matplotlib.figure.Figure``; most are `drawn`.
     draw: Callable[[Table, Any], None]
-    # Settings that a user cannot change, in words; every run prints them.
+    # FigureSettings that a user cannot change, in words; every run prints them.
     fixed: Mapping[str, str] = field(default_factory=dict)
-    takes_history: bool = False  # whether `Settings.history` can be given
+    takes_history: bool = False  # whether `FigureSettings.history` can be given
 
     @property
     def paper(self) -> str:
@@ -178,7 +178,7 @@ class Figure:
         horizon: float | None = None,
         seed: int = 0,
         history: Path | None = None,
-    ) -> Settings:
+    ) -> FigureSettings:
         """Return the figure's settings with some of them replaced (None: not replaced), or raise `SimulationError`."""
         default = self.settings
         if pages is not None and not default.pages:
@@ -210,7 +210,7 @@ def repeated(
     labels: Sequence[str],
     measure: Measure,
     cases: Sequence[Any] | None = None,
-    exact: Callable[[Settings], Iterable[Row]] = lambda settings: (),
+    exact: Callable[[FigureSettings], Iterable[Row]] = lambda settings: (),
 ) -> Run:
     """Return a function that measures every case (by default each number of pages) in every repetition, and summarizes.
 
@@ -226,12 +226,12 @@ def repeated(
     >>> def throw(settings, sides, rng, repetition):
     ...     return {("throw", sides): rng.integers(sides) + 1.0}
     >>> run = repeated(["sides"], throw, [6, 20])
-    >>> table = run(Settings(repetitions=1000, seed=1), lambda done, total: None)
+    >>> table = run(FigureSettings(repetitions=1000, seed=1), lambda done, total: None)
     >>> [(row.quantity, row.labels, round(row.mean, 1), round(row.standard_error, 2)) for row in table.rows]
     [('throw', (6,), 3.4, 0.05), ('throw', (20,), 10.6, 0.18)]
     """
 
-    def run(settings: Settings, progress: Progress) -> Table:
+    def run(settings: FigureSettings, progress: Progress) -> Table:
         measured: dict[tuple[Label, ...], list[float]] = {}
         each = settings.pages if cases is None else cases
         total = settings.repetitions * len(each)

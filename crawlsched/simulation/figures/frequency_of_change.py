@@ -22,7 +22,7 @@ from crawlsched.estimators import BiasReduced, LastModified, Naive
 from crawlsched.estimators.estimator import Estimator
 from crawlsched.estimators.visit_counts import bias_reduced_moments, bias_reducing_addend, naive_moments
 from crawlsched.simulation.figures.drawing import Panel, drawn
-from crawlsched.simulation.figures.figure import Figure, Label, Numbers, Row, Run, Settings, repeated
+from crawlsched.simulation.figures.figure import Figure, FigureSettings, Label, Numbers, Row, Run, repeated
 from crawlsched.simulation.figures.instances import Distribution, lognormal, poisson_events
 from crawlsched.simulation.history import SimulationError, read_changes
 from crawlsched.slot_clock import DAY
@@ -35,7 +35,7 @@ VARIATION = "σ/r"
 #: The names of simulated quantities begin with this word.
 SIMULATED = "simulated "
 # 20 batches of 500 pages are simulated.
-_SIMULATION = Settings(repetitions=20, pages=(500,))
+_SIMULATION = FigureSettings(repetitions=20, pages=(500,))
 
 
 def _last_modified_moments(ratio: float, n: int, corrected: bool = True) -> tuple[float, float]:
@@ -128,14 +128,16 @@ def _curves(
     this deviation is infinite, or its estimate has no standard error.
     """
 
-    def exact(settings: Settings) -> Iterator[Row]:
+    def exact(settings: FigureSettings) -> Iterator[Row]:
         for name, n in curves:
             for ratio in ratios:
                 yield _exact(BIAS, (name, n, ratio), moment(BIAS, name, ratio, n))
                 if n > 2 or name not in _DATED:
                     yield _exact(VARIATION, (name, n, ratio), moment(VARIATION, name, ratio, n))
 
-    def measure(settings: Settings, case: tuple[str, int, float], rng: np.random.Generator, repetition: int) -> Numbers:
+    def measure(
+        settings: FigureSettings, case: tuple[str, int, float], rng: np.random.Generator, repetition: int
+    ) -> Numbers:
         name, n, ratio = case
         make, read, _ = _KINDS[name]
         bank = make(settings.n_pages)
@@ -159,7 +161,7 @@ def _points(curves: Sequence[Curve], ratios: Sequence[float] = (0.1, 0.5, 2.0, 5
 # -- figure 6: where the improved estimator is less than 10 % biased; figure 19: the constant in it
 
 
-def _region(settings: Settings) -> Iterator[Row]:
+def _region(settings: FigureSettings) -> Iterator[Row]:
     """For each n, find the largest r with a bias below 10 %."""
     ratios = np.arange(0.01, 10.0, 0.01)
     for n in [*range(1, 21), *range(25, 101, 5)]:
@@ -171,12 +173,12 @@ def _region(settings: Settings) -> Iterator[Row]:
         yield _exact("unbiased up to r", (n,), float(ratios[until - 1]))
 
 
-def _addends(settings: Settings) -> Iterator[Row]:
+def _addends(settings: FigureSettings) -> Iterator[Row]:
     visits = np.arange(1, 51)
     return (_exact("a", (int(n),), a) for n, a in zip(visits, bias_reducing_addend(visits), strict=True))
 
 
-def _computed(rows: Callable[[Settings], Iterator[Row]]) -> Run:
+def _computed(rows: Callable[[FigureSettings], Iterator[Row]]) -> Run:
     return repeated(("n",), lambda *_: {}, [None], rows)
 
 
@@ -189,7 +191,7 @@ _COMPARED = tuple(float(r) for r in (0.1, 0.2, 0.5, 1, 2, 3, 4, 5, 6, 7, 10))
 ENOUGH = {0.1: 50, 0.2: 50, 0.5: 50, 1.0: 50, 2.0: 50, 3.0: 50, 4.0: 80, 5.0: 160, 6.0: 500}
 
 
-def _compare(settings: Settings, case: tuple[float, int], rng: np.random.Generator, repetition: int) -> Numbers:
+def _compare(settings: FigureSettings, case: tuple[float, int], rng: np.random.Generator, repetition: int) -> Numbers:
     ratio, n = case
     banks = {WITHOUT_DATES: BiasReduced(settings.n_pages), WITH_DATES: LastModified(settings.n_pages)}
     _visited(list(banks.values()), rng, ratio, n)
@@ -213,7 +215,7 @@ _LOGARITHMIC = {"xscale": "log", "ylim": (0.0, 2.2)}
 
 
 def _figure(
-    number: int, title: str, run: Run, panel: Panel, settings: Settings, fixed: Mapping[str, str] | None = None
+    number: int, title: str, run: Run, panel: Panel, settings: FigureSettings, fixed: Mapping[str, str] | None = None
 ) -> Figure:
     name = f"frequency-of-change-{number}"
     return Figure(name, _CHO, title, settings, run, drawn(panel), fixed or {})
@@ -267,7 +269,7 @@ _CURVES = (
         "where the improved estimator is less than 10 % biased",
         _computed(_region),
         Panel({"unbiased from r": "-", "unbiased up to r": "-"}, "n", axes={"ylabel": "r", "title": "bias below 10 %"}),
-        Settings(1),
+        FigureSettings(1),
     ),
     _figure(
         7,
@@ -301,7 +303,7 @@ _CURVES = (
         "the constant that reduces the bias",
         _computed(_addends),
         Panel({"a": "o-"}, "n", level=0.5, axes={"ylim": (0.0, 1.0)}),
-        Settings(1),
+        FigureSettings(1),
     ),
 )
 
@@ -325,7 +327,7 @@ def _banks(visited: BoolArray, interval: float) -> dict[str, Estimator]:
 def _gamma(shapes: Sequence[float], n_visits: int, settled: int) -> Figure:
     """Return the figure of pages that change once a second on average, visited after `settled` seconds."""
 
-    def measure(settings: Settings, shape: float, rng: np.random.Generator, repetition: int) -> Numbers:
+    def measure(settings: FigureSettings, shape: float, rng: np.random.Generator, repetition: int) -> Numbers:
         end = settled + n_visits
         changed = np.zeros((settings.n_pages, end + 1), bool)
         time = rng.gamma(shape, 1 / shape, settings.n_pages)
@@ -385,7 +387,7 @@ def _weekly(n_days: int, fastest: float, least_changes: int = 3) -> Figure:
             )
         return changed
 
-    def measure(settings: Settings, case: None, rng: np.random.Generator, repetition: int) -> Numbers:
+    def measure(settings: FigureSettings, case: None, rng: np.random.Generator, repetition: int) -> Numbers:
         if settings.history is None:
             rates = rng.uniform(0.0, fastest, settings.n_pages)
             changed = selected(rng.random((rates.size, n_days)) < -np.expm1(-rates[:, None]))
@@ -440,7 +442,7 @@ def _by_policy(n_weeks: int, n_first: int, rate: Distribution, rate_words: str) 
         Distribution of the pages' changes a day.
     """
 
-    def measure(settings: Settings, case: None, rng: np.random.Generator, repetition: int) -> Numbers:
+    def measure(settings: FigureSettings, case: None, rng: np.random.Generator, repetition: int) -> Numbers:
         n_pages = settings.n_pages
         rows, times = poisson_events(rng, np.minimum(rate.draw(rng, n_pages), 24.0), float(_WEEK * n_weeks))
         # The paper's pages were visited once a day, so the changes of a day are found at its end.

@@ -10,14 +10,14 @@ import numpy as np
 from crawlsched.bandwidth import refresh_rates
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.freshness import expected_freshness
-from crawlsched.simulation.figures.figure import Settings
+from crawlsched.simulation.figures.figure import FigureSettings
 from crawlsched.simulation.history import History
 from crawlsched.simulation.replaying import Replayed, replay
 
 PAPER = "Busa-Fekete et al. (2025)"
 # Section 6.3. The 100 repetitions are at the beginning of section 6.
 BANDWIDTH = 100.0
-SECTION_6 = Settings(repetitions=100, pages=(100, 200, 500, 750, 1000), horizon=1000.0)
+SECTION_6 = FigureSettings(repetitions=100, pages=(100, 200, 500, 750, 1000), horizon=1000.0)
 #: The optimal continuous policy without announcements, problem (5).
 BASELINE = "baseline"
 #: The paper's name of each policy, and its name in `replay`.

@@ -24,7 +24,7 @@ from crawlsched.estimators import (
 )
 from crawlsched.estimators.estimator import Estimator
 from crawlsched.simulation.figures.drawing import Panel, drawn
-from crawlsched.simulation.figures.figure import Figure, Label, Progress, Row, Settings, Table, summarize
+from crawlsched.simulation.figures.figure import Figure, FigureSettings, Label, Progress, Row, Table, summarize
 from crawlsched.simulation.history import SimulationError, read_changes
 
 __all__ = ["FIGURES"]
@@ -55,13 +55,13 @@ _CLASSES: dict[str, type[Any]] = {
 Visits = tuple[FloatArray, BoolArray, npt.NDArray[np.intp]]
 
 
-def generators(settings: Settings, case: int = 0) -> list[np.random.Generator]:
+def generators(settings: FigureSettings, case: int = 0) -> list[np.random.Generator]:
     """Return a generator for each repetition; further repetitions do not change the first generators."""
     children = np.random.SeedSequence([settings.seed, case]).spawn(settings.repetitions)
     return [np.random.default_rng(child) for child in children]
 
 
-def random_visits(settings: Settings, change_rate: float, crawl_rate: float, n_visits: int) -> Visits:
+def random_visits(settings: FigureSettings, change_rate: float, crawl_rate: float, n_visits: int) -> Visits:
     """Draw visits and changes as Poisson processes; return each visit's interval and whether it found a change."""
     elapsed = np.empty((settings.repetitions, n_visits))
     chance = np.empty_like(elapsed)
@@ -135,7 +135,7 @@ def _comparison(name: str, authors: str, rates: tuple[float, float], steps: Step
     change_rate, crawl_rate = rates
     visits, repetitions = size
 
-    def run(settings: Settings, progress: Progress) -> Table:
+    def run(settings: FigureSettings, progress: Progress) -> Table:
         marks = marks_up_to(settings.steps)
         seen = random_visits(settings, change_rate, crawl_rate, marks[-1])
         banks = {who: bank(who, settings.repetitions, crawl_rate, chosen) for who, chosen in steps.items()}
@@ -156,7 +156,7 @@ def _comparison(name: str, authors: str, rates: tuple[float, float], steps: Step
     )
     title = f"estimators of the change rate at Δ = {change_rate:g}, p = {crawl_rate:g}"
     fixed = {**_words(change_rate, crawl_rate), **words_of(steps)}
-    return Figure(name, authors, title, Settings(repetitions, horizon=visits), run, drawn(*panels), fixed)
+    return Figure(name, authors, title, FigureSettings(repetitions, horizon=visits), run, drawn(*panels), fixed)
 
 
 def _words(change_rate: float, crawl_rate: float) -> dict[str, str]:
@@ -182,7 +182,7 @@ def _step_sizes(
 ) -> Figure:
     change_rate, crawl_rate = rates
 
-    def run(settings: Settings, progress: Progress) -> Table:
+    def run(settings: FigureSettings, progress: Progress) -> Table:
         marks = marks_up_to(settings.steps)
         seen = random_visits(settings, change_rate, crawl_rate, marks[-1])
         rows: list[Row] = []
@@ -209,7 +209,7 @@ def _step_sizes(
         name,
         authors,
         f"step sizes at Δ = {change_rate:g}, p = {crawl_rate:g}",
-        Settings(100, horizon=visits),
+        FigureSettings(100, horizon=visits),
         run,
         drawn(*drawings, columns=len(panels)),
         {**_words(change_rate, crawl_rate), **chosen},
@@ -229,7 +229,7 @@ EDITED_STEPS: Steps = {
 }
 
 
-def _traces(settings: Settings, n_changes: int, change_rate: float) -> tuple[list[FloatArray], float]:
+def _traces(settings: FigureSettings, n_changes: int, change_rate: float) -> tuple[list[FloatArray], float]:
     """Return the times of a page's changes in each repetition, in hours, and the rate of changes.
 
     If a file is given, the times are the history of the page that changes most. Otherwise a history is generated for
@@ -249,7 +249,7 @@ def _traces(settings: Settings, n_changes: int, change_rate: float) -> tuple[lis
     return [hours[1:]] * settings.repetitions, (hours.size - 1) / hours[-1]
 
 
-def _visit(traces: list[FloatArray], settings: Settings, crawl_rate: float, case: int) -> Visits:
+def _visit(traces: list[FloatArray], settings: FigureSettings, crawl_rate: float, case: int) -> Visits:
     """Visit the page at random until the end of its history."""
     number = np.empty(settings.repetitions, np.intp)
     drawn_visits = []
@@ -268,7 +268,7 @@ def _visit(traces: list[FloatArray], settings: Settings, crawl_rate: float, case
 def _edited_page(n_changes: int, edit_rate: float, crawl_rates: tuple[float, float]) -> Figure:
     """Return the figure of a page with `n_changes` edits, `edit_rate` an hour, that is visited often or seldom."""
 
-    def run(settings: Settings, progress: Progress) -> Table:
+    def run(settings: FigureSettings, progress: Progress) -> Table:
         traces, change_rate = _traces(settings, n_changes, edit_rate)
         rows = _quantile_rows(traces, change_rate)
         for case, rate in enumerate(crawl_rates, 1):
@@ -304,7 +304,7 @@ def _edited_page(n_changes: int, edit_rate: float, crawl_rates: tuple[float, flo
         "online-estimators-1",
         JOURNAL,
         "estimators on a page that is edited often",
-        Settings(100),
+        FigureSettings(100),
         run,
         drawn(quantiles, *panels),
         {

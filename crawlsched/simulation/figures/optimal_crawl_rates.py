@@ -10,7 +10,7 @@ import numpy as np
 from crawlsched.bandwidth import poisson_crawl_rates
 from crawlsched.columns.array_types import FloatArray
 from crawlsched.simulation.figures.drawing import Panel, drawn
-from crawlsched.simulation.figures.figure import Figure, Numbers, Row, Settings, repeated
+from crawlsched.simulation.figures.figure import Figure, FigureSettings, Numbers, Row, repeated
 from crawlsched.simulation.figures.online_estimators import (
     CONFERENCE,
     JOURNAL,
@@ -74,7 +74,7 @@ def _adapting(bandwidth: float, n_visits: int) -> Figure:
     """Return the figure of rounds of `n_visits` visits to each page; each round divides the bandwidth anew."""
     best = _best_rates(_TRUTH, _IMPORTANCE, bandwidth)
 
-    def measure(settings: Settings, name: str, rng: np.random.Generator, repetition: int) -> Numbers:
+    def measure(settings: FigureSettings, name: str, rng: np.random.Generator, repetition: int) -> Numbers:
         numbers: Numbers = {}
         rates, estimates = np.full(_TRUTH.size, bandwidth / _TRUTH.size), np.zeros(_TRUTH.size)
         for number in range(settings.steps + 1):
@@ -92,7 +92,7 @@ def _adapting(bandwidth: float, n_visits: int) -> Figure:
                 rates = _best_rates(estimates, _IMPORTANCE, bandwidth)
         return numbers
 
-    def optimum(settings: Settings) -> Iterator[Row]:
+    def optimum(settings: FigureSettings) -> Iterator[Row]:
         lines = {(RATE, shown): float(best[page]) for shown, (page, _) in SHOWN.items()}
         lines[FRESHNESS, "all pages"] = _mean_freshness(best, _TRUTH, _IMPORTANCE)
         for (quantity, pages), value in lines.items():
@@ -113,7 +113,7 @@ def _adapting(bandwidth: float, n_visits: int) -> Figure:
         "online-estimators-6",
         JOURNAL,
         "crawl rates that follow estimates, which their visits improve",
-        Settings(100, horizon=10),
+        FigureSettings(100, horizon=10),
         repeated(("page", "round", "estimator"), measure, list(STEPS_6), optimum),
         drawn(*panels),
         {
@@ -130,10 +130,10 @@ def _adapting(bandwidth: float, n_visits: int) -> Figure:
 ESTIMATORS: Steps = {"Naive": {}, "LLN": {"alpha": 1.0}, "SA": {"eta": 0.75}}
 
 
-def _dividing(crawl_rate: float, settings: Settings) -> Figure:
+def _dividing(crawl_rate: float, settings: FigureSettings) -> Figure:
     """Return the figure of pages visited at equal rates, and of the division by their estimates after k visits."""
 
-    def measure(settings: Settings, case: int, rng: np.random.Generator, repetition: int) -> Numbers:
+    def measure(settings: FigureSettings, case: int, rng: np.random.Generator, repetition: int) -> Numbers:
         n_pages = settings.n_pages
         marks = marks_up_to(settings.steps)
         truth = rng.random(n_pages)
@@ -175,5 +175,5 @@ def _dividing(crawl_rate: float, settings: Settings) -> Figure:
 FIGURES = (
     _adapting(bandwidth=5.0, n_visits=50),
     # Experiment 2: a bandwidth of 80 for 100 pages.
-    _dividing(crawl_rate=0.8, settings=Settings(20, (100,), 10_000)),
+    _dividing(crawl_rate=0.8, settings=FigureSettings(20, (100,), 10_000)),
 )

@@ -13,7 +13,7 @@ from crawlsched.columns.array_types import FloatArray
 from crawlsched.crawl_value import greedy_ncis
 from crawlsched.estimators import SignalFit, SignalQuality
 from crawlsched.simulation.figures.drawing import Panel, drawn
-from crawlsched.simulation.figures.figure import Figure, Numbers, Settings, repeated
+from crawlsched.simulation.figures.figure import Figure, FigureSettings, Numbers, repeated
 from crawlsched.simulation.figures.instances import PAPER, SECTION_6, poisson_events, uniform
 
 __all__ = ["FIGURES", "visits"]
@@ -47,7 +47,9 @@ def _count(times: FloatArray, edges: FloatArray) -> Any:
     return np.diff(np.sort(times).searchsorted(edges, side="right"))
 
 
-def _estimate(fit: Fit, settings: Settings, relative: float, rng: np.random.Generator, repetition: int) -> Numbers:
+def _estimate(
+    fit: Fit, settings: FigureSettings, relative: float, rng: np.random.Generator, repetition: int
+) -> Numbers:
     """Estimate precision and recall of a page drawn at random, with `relative` crawls per change."""
     true = dict(zip(MEASURES, QUALITY.draw(rng, 2).tolist(), strict=True))
     change_rate = 1.0 / float(CHANGE_INTERVAL.draw(rng, 1)[0])
@@ -96,7 +98,7 @@ TERMS = {"1 term": 1, "2 terms": 2, "3 terms": 3}
 def _first_terms(change_rate: float, recall: float, false_signal_rate: float, n_steps: int = 200) -> Figure:
     """Return the figure of the crawl value of a page with these rates, and of its approximations; nothing is random."""
 
-    def measure(settings: Settings, case: None, rng: np.random.Generator, repetition: int) -> Numbers:
+    def measure(settings: FigureSettings, case: None, rng: np.random.Generator, repetition: int) -> Numbers:
         # Without announcements, the effective elapsed time is the elapsed time.
         elapsed = np.append(np.linspace(0.0, settings.time, n_steps + 1), np.inf)
         numbers: Numbers = {(VALUE, LIMIT, np.inf): 1.0 / change_rate}
@@ -109,7 +111,7 @@ def _first_terms(change_rate: float, recall: float, false_signal_rate: float, n_
         "noisy-signals-6",
         PAPER,
         "the crawl value with announcements, exact and with its first terms",
-        Settings(1, horizon=20.0),
+        FigureSettings(1, horizon=20.0),
         repeated(("function", "effective elapsed time"), measure, [None]),
         drawn(Panel({VALUE: "-"}, "effective elapsed time", ("function",))),
         {

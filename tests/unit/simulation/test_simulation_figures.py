@@ -8,7 +8,7 @@ import pytest
 
 from crawlsched.bandwidth import refresh_rates
 from crawlsched.simulation import replay
-from crawlsched.simulation.figures import Row, Settings, Table, accuracy, crawl_rates, repeated
+from crawlsched.simulation.figures import FigureSettings, Row, Table, accuracy, crawl_rates, repeated
 from crawlsched.simulation.figures.instances import Instances, baseline, optimal_rates
 
 
@@ -21,7 +21,7 @@ def test_more_repetitions_leave_those_before_as_they_were() -> None:
 
     def drawn(repetitions: int, seed: int) -> list[Row]:
         run = repeated(["repetition", "case"], lambda _, case, rng, k: {("draw", k, case): rng.random()}, [1, 2])
-        return list(run(Settings(repetitions, seed=seed), silent).rows)
+        return list(run(FigureSettings(repetitions, seed=seed), silent).rows)
 
     assert drawn(5, seed=1)[:6] == drawn(3, seed=1)
     assert len({row.mean for row in [*drawn(5, seed=1), *drawn(5, seed=2)]}) == 20
