@@ -12,7 +12,8 @@ from typing import Self
 
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
-from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
+from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, default_settings
+from scrapy.utils.misc import load_object
 from scrapy.utils.spider import DefaultSpider
 
 from crawlsched.addon.downloadermiddlewares import RefreshMiddleware
@@ -95,6 +96,10 @@ class Addon:
         priority = settings.getpriority("SCHEDULER") or 0
         configured = settings["SCHEDULER"]
         if priority > SETTINGS_PRIORITIES["addon"]:
+            # Not issubclass(): for Scrapy everything with a scheduler's methods is a subclass of every scheduler.
+            if Scheduler in getattr(load_object(configured), "__mro__", ()):
+                settings.set(FALLBACK_SCHEDULER, default_settings.SCHEDULER, "addon")
+                return
             raise NotConfigured(
                 f"SCHEDULER is set to {configured!r} by the project or the command line, and crawlsched is a "
                 "scheduler itself, so this crawl goes on without it. To have it, remove SCHEDULER."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 import sys
+from collections import deque
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from functools import partial
@@ -176,10 +177,18 @@ class Refresh:
             stop = serve_page(refresher.settings, refresher.collection.store.name)
             refresher.collection.before_release.append(stop)
         if refresher.settings.webhook is not None:
-            store, clock, count = refresher.collection.store, refresher.clock, refresher.count
-            webhook = Webhook(store, *refresher.settings.webhook, clock, count)
+            # The webhook posts in a thread of its own, and only the crawling thread may change the crawl's stats.
+            counted = deque[tuple[Any, ...]]()
+
+            def count() -> None:
+                while counted:
+                    refresher.count(*counted.popleft())
+
+            store, clock = refresher.collection.store, refresher.clock
+            webhook = Webhook(store, *refresher.settings.webhook, clock, lambda *named: counted.append(named))
             webhook.start()
-            refresher.collection.before_release.append(webhook.stop)
+            self._every(FLUSH_INTERVAL, "counting posts", count)
+            refresher.collection.before_release += [webhook.stop, count]
         if refresher.settings.receiver is None:
             return
         if not is_asyncio_available():

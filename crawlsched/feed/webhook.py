@@ -61,8 +61,7 @@ class Webhook:
         self, store: Store, url: str, key: str | None, clock: Callable[[], float], count: Callable[..., None]
     ) -> None:
         self._store, self._url, self._key, self._clock = store, url, key, clock
-        # Scrapy's stats are a dictionary, and no other thread counts under these names.
-        self._count = count
+        self._count = count  # called in the webhook's thread
         # Each address is a follower of its own. Its name is a digest of the address, which hides a password.
         self.name = f"webhook {hashlib.sha256(url.encode()).hexdigest()[:16]}"
         self._ending = threading.Event()

@@ -38,6 +38,13 @@ def test_a_scheduler_of_the_projects_own_is_left_in_its_place(site, tmp_path):
     assert "SCHEDULER is set to 'scrapy.core.scheduler.Scheduler'" in line
 
 
+def test_our_own_scheduler_may_be_named_by_the_project(site, tmp_path):
+    """The add-on is whole then, too."""
+    crawl = Project(tmp_path, [site.url("/")], SCHEDULER="crawlsched.addon.scheduler.Scheduler", visits=3).run()
+    assert "remove SCHEDULER" not in crawl.log
+    assert crawl.stats["crawlsched/resolved"] >= 3
+
+
 def test_a_download_delay_that_limits_the_rate_is_said_once(site, tmp_path):
     """The startproject template writes DOWNLOAD_DELAY = 1; one line says what follows."""
     crawl = Project(tmp_path, [site.url("/")], DOWNLOAD_DELAY=1, visits=1).run()
