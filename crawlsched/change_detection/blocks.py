@@ -9,7 +9,7 @@ from hashlib import blake2b
 from itertools import islice
 from typing import Any
 
-from crawlsched.change_detection.html_scan import INLINE, Scan, Tag, n_read_singly, normalised, skimmed
+from crawlsched.change_detection.html_scan import INLINE, Tag, n_read_singly, normalised, scan, skimmed
 from crawlsched.change_detection.limits import DEEPEST, LONGEST_NAME, MOST_BLOCKS
 from crawlsched.change_detection.tag_data import ASSET, KEY_OF_A_ROW, data_of, script_data, state_words, told_by
 from crawlsched.change_detection.trace import Trace, digest_of
@@ -207,13 +207,13 @@ class _Cut:
 
     def through(self, markup: str) -> PageBlocks:
         """Read a page and return its blocks."""
-        scan, opened, pieces, steps = Scan(markup), self._open, self._pieces, self._blocks.steps
+        opened, pieces, steps = self._open, self._pieces, self._blocks.steps
         place, room = opened[-1][1], n_read_singly(markup)
         # The code for nearly all elements is written out here, for speed. The code for rarer elements is in methods.
-        for text, tag, inner in scan:
+        for position, text, tag, inner in scan(markup):
             room -= 1 if tag is None else tag.cost
             if room < 0 or len(pieces) > MOST_BLOCKS:
-                self._read_rest(markup[scan.position :])
+                self._read_rest(markup[position:])
                 break
             if text:
                 if place.pieces is not None:

@@ -7,14 +7,14 @@ versions of libraries.
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from html import unescape
 from typing import Any
 from unicodedata import combining, normalize
 
 from crawlsched.change_detection.limits import DEEPEST, DENSE, LOOKED_AT, MOST_BLOCKS, MOST_DENSE, MOST_KEPT
 
-__all__ = ["INLINE", "Scan", "Tag", "n_read_singly", "normalised", "skimmed", "visible_text"]
+__all__ = ["INLINE", "Tag", "n_read_singly", "normalised", "scan", "skimmed", "visible_text"]
 
 # Elements whose text no reader sees: scripts, styles, and elements that browsers show only as a substitute.
 _UNSEEN = frozenset({"script", "style", "noscript", "template", "iframe", "noembed", "noframes", "object"})
@@ -47,7 +47,7 @@ _PART_WITHOUT_TAGS = re.compile(
 )
 # In parts whose tags are not read one by one, `_TELLING_TAG` finds tags that can matter to a reader or program, and
 # `_ANY_TAG` finds all tags.
-_TELLING_TAG = re.compile(rf"<((?i:s|del|strike)(?=>)|[a-zA-Z][^\s/>]*+[\s/]{_WITHIN})(?:>|\Z)")
+_TELLING_TAG = re.compile(rf"<((?i:s|del|strike)(?=>)|[a-zA-Z][^\s/<>]*+[\s/]{_WITHIN})(?:>|\Z)")
 _ANY_TAG = re.compile(rf"<[a-zA-Z/!?]{_WITHIN}>?")
 _XHTML = "http://www.w3.org/1999/xhtml"
 _ATTRIBUTE = re.compile(r"""([^\s"'>/=]++)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'>]++)))?+""")
@@ -88,45 +88,43 @@ class Tag:
         # A declarative shadow root is shown in the place of its element.
         is_shadow = self.name == "template" and "shadowroot" in self.attributes.lower()
         self.is_unseen = not self.closes and self.name in _UNSEEN and not is_shadow
-        self._values: dict[str, str] | None = None
         #: The effort of reading the tag; a tag without attributes counts as 1.
         self.cost = 2 if self.attributes else 1
         self.is_raw = self.is_unseen or (not self.closes and self.name in _TEXT_ONLY)
         #: Facts that the caller has computed about the tag, so that they are computed only once.
         self.known: Any = None
 
-    @property
+    @cached_property
     def attribute_values(self) -> dict[str, str]:
         """The values of the attributes by name in lower case. If a name occurs twice, its first value counts.
 
         >>> Tag('INPUT value="Tea" disabled').attribute_values
         {'disabled': '', 'value': 'Tea'}
         """
-        if self._values is None:
-            found = _ATTRIBUTE.findall(self.attributes)
-            self._values = {name.lower(): one or two or bare for name, one, two, bare in reversed(found)}
-        return self._values
+        found = _ATTRIBUTE.findall(self.attributes)
+        return {name.lower(): one or two or bare for name, one, two, bare in reversed(found)}
 
 
-#: A text, the tag after it, and the content of that tag's element if the content is only text.
-Scanned = tuple[str, Tag | None, str | None]
+#: The position of a text in the markup, or of its tag if the text is empty. Then the text, the tag after it, and the
+#: content of that tag's element if the content is only text.
+Scanned = tuple[int, str, Tag | None, str | None]
 
 
-class Scan:
-    """Cuts a page into its tags, each with the text before it.
+def scan(markup: str) -> Iterator[Scanned]:
+    """Cut a page into its tags, each with the text before it.
 
-    If an element contains only text, its opening tag is returned with this text, and its closing tag is left out.
+    If an element contains only text, its opening tag is yielded with this text, and its closing tag is left out.
 
     Notes
     -----
     Comments and declarations are left out, and so are contents that no reader sees: styles, and elements that browsers
     show only as a substitute (noscript, template, iframe). The contents of titles and text areas are text. Contents of
-    scripts are returned, as they may be data. Broken markup is read as by browsers (HTML standard) wherever a reader
+    scripts are yielded, as they may be data. Broken markup is read as by browsers (HTML standard) wherever a reader
     would see a difference.
 
     Examples
     --------
-    >>> for text, tag, inner in Scan("<p>a<!-- b --> c<script>d</script><BR/><b>e</b> f</p>"):
+    >>> for _, text, tag, inner in scan("<p>a<!-- b --> c<script>d</script><BR/><b>e</b> f</p>"):
     ...     print((text, tag and tag.name, tag and tag.closes, inner))
     ('', 'p', False, None)
     ('a', None, None, None)
@@ -136,49 +134,41 @@ class Scan:
     (' f', 'p', True, None)
     ('', None, None, None)
     """
-
-    def __init__(self, markup: str) -> None:
-        self._markup = markup
-        #: The position in the markup at which the last result begins: its text, or its tag if the text is empty.
-        self.position = 0
-
-    def __iter__(self) -> Iterator[Scanned]:
-        markup = self._markup
-        without_end: set[str] = set()  # names without a closing tag; searching for it each time would be quadratic
-        is_xhtml = _XHTML in markup[:LOOKED_AT]
-        pattern = _TAG
-        position = 0
-        while True:
-            self.position = position
-            match = pattern.match(markup, position)
-            if match is None:
-                start = markup.find("<", position)
-                if start < 0:
-                    yield markup[position:], None, None
-                    return
-                text = markup[position:start]
-                if other := _NO_TAG.match(markup, start):
-                    position = other.end()
-                    yield text + (other["text"] or ""), None, None
-                else:  # A quote that never closes would swallow the rest: from here on, tags end at the next ">".
-                    position, pattern = len(markup) if pattern is _SIMPLE_TAG else start, _SIMPLE_TAG
-                    yield text, None, None
-                continue
-            text, written, _, inner = match.groups()
-            position = match.end()
-            tag = _known_tag(written) if len(written) <= LOOKED_AT else Tag(written)
-            if not tag.is_raw or tag.name in without_end or (is_xhtml and tag.attributes.endswith("/")):
-                yield text, tag, inner
-            elif inner is not None:
-                yield text, tag, "" if tag.is_unseen and tag.name != "script" else inner
-            elif closer := _CLOSERS[tag.name].search(markup, position):
-                held, position = markup[position : closer.start()], closer.start()
-                yield text, tag, held if tag.name == "script" else None
-                if not tag.is_unseen:
-                    yield held, None, None
-            else:
-                without_end.add(tag.name)
-                yield text, tag, None
+    without_end: set[str] = set()  # names without a closing tag; searching for it each time would be quadratic
+    is_xhtml = _XHTML in markup[:LOOKED_AT]
+    pattern = _TAG
+    end = 0
+    while True:
+        position = end
+        match = pattern.match(markup, position)
+        if match is None:
+            start = markup.find("<", position)
+            if start < 0:
+                yield position, markup[position:], None, None
+                return
+            text = markup[position:start]
+            if other := _NO_TAG.match(markup, start):
+                end = other.end()
+                yield position, text + (other["text"] or ""), None, None
+            else:  # A quote that never closes would swallow the rest: from here on, tags end at the next ">".
+                end, pattern = len(markup) if pattern is _SIMPLE_TAG else start, _SIMPLE_TAG
+                yield position, text, None, None
+            continue
+        text, written, _, inner = match.groups()
+        end = match.end()
+        tag = _known_tag(written) if len(written) <= LOOKED_AT else Tag(written)
+        if not tag.is_raw or tag.name in without_end or (is_xhtml and tag.attributes.endswith("/")):
+            yield position, text, tag, inner
+        elif inner is not None:
+            yield position, text, tag, "" if tag.is_unseen and tag.name != "script" else inner
+        elif closer := _CLOSERS[tag.name].search(markup, end):
+            held, end = markup[end : closer.start()], closer.start()
+            yield position, text, tag, held if tag.name == "script" else None
+            if not tag.is_unseen:
+                yield position, held, None, None
+        else:
+            without_end.add(tag.name)
+            yield position, text, tag, None
 
 
 _known_tag = lru_cache(maxsize=4_096)(Tag)  # the pages of a site have most of their tags in common
@@ -231,7 +221,7 @@ def visible_text(markup: str) -> str:
     'Tea A cup now!'
     """
     pieces: list[str] = []
-    for text, tag, inner in Scan(markup):
+    for _, text, tag, inner in scan(markup):
         pieces.append(text)
         if tag is None:
             continue

@@ -92,7 +92,8 @@ class Recipe:
                 raise ValueError(f"{option} cannot be given with the method {name!r}, which {told}.")
         self.method = method
         self._ignored = frozenset(ignore_keys)
-        self._parts = None
+        #: Returns the markup of those parts of a page that count.
+        self._kept: Callable[[str], str] = str
         #: Whether the time is proportional to the body's size. Libraries and functions may take long for small bodies.
         self.is_linear = method in ("blocks", "visible_text", "raw_bytes")
         self.id = f"{name}/{_VERSIONS[name]}"
@@ -101,8 +102,9 @@ class Recipe:
         if keep or drop:
             from crawlsched.change_detection.selectors import SELECTION_VERSION, PageParts
 
-            self._parts = PageParts(keep, drop)
-            self.is_linear = self.is_linear and not self._parts.looks_around
+            parts = PageParts(keep, drop)
+            self._kept = parts.markup
+            self.is_linear = self.is_linear and not parts.looks_around
             self.id += f"+parts{_digest([sorted(keep), sorted(drop)])}+{SELECTION_VERSION}"
         if callable(method):
             named = getattr(method, "__qualname__", type(method).__name__)
@@ -141,9 +143,6 @@ class Recipe:
             blocks = page_blocks(self._kept(decoded(*body[:3])), self._ignored)
         # A border between two blocks counts as white space.
         return self.id, blocks.text.replace("\n", " "), blocks if self.method == "blocks" else None
-
-    def _kept(self, markup: str) -> str:
-        return markup if self._parts is None else self._parts.markup(markup)
 
     def _of_page(self, markup: str, url: str) -> tuple[str, str]:
         if self.method != "main_text":

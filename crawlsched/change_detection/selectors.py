@@ -1,7 +1,6 @@
 """Selectors: CSS or XPath that chooses the parts of an HTML page that count."""
 
 import re
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
@@ -75,10 +74,10 @@ class PageParts:
 
     Notes
     -----
-    Parts are read in the order of the page, so the order of the selectors does not matter. A page with elements more
-    than 256 deep counts as a whole. lxml does not read such a page to its end, so a selection would miss changes. A
-    page with 4,096 elements side by side also counts as a whole if a selector checks siblings, since this takes
-    quadratic time.
+    Elements are read in the order of the page, and texts and attributes after them. So the order of the selectors does
+    not matter. A page with elements more than 256 deep counts as a whole. lxml does not read such a page to its end, so
+    a selection would miss changes. A page with 4,096 elements side by side also counts as a whole if a selector checks
+    siblings, since this takes quadratic time.
 
     Examples
     --------
@@ -88,7 +87,8 @@ class PageParts:
     """
 
     def __init__(self, keep: Sequence[str], drop: Sequence[str] = ()) -> None:
-        self._keep = [compiled_selector("keep", number, text) for number, text in enumerate(keep)]
+        keeps = [compiled_selector("keep", number, text) for number, text in enumerate(keep)]
+        self._keep = sorted(keeps, key=lambda select: select.path)  # their order does not matter
         self._drop = [compiled_selector("drop", number, text) for number, text in enumerate(drop)]
         #: Whether the time grows with the square of the number of siblings.
         self.looks_around = any(_AROUND.search(select.path) for select in self._keep + self._drop)
@@ -161,18 +161,10 @@ def _results(selectors: Sequence[Callable[[Any], Any]], root: Any) -> list[Any]:
 
 
 def _outermost(root: Any, parts: list[Any]) -> list[str]:
-    """Return the markup of parts in the order of the page, each once. Texts and attributes follow their elements."""
+    """Return the markup of elements in the order of the page, each once, and then texts and attributes."""
     elements = {part for part in parts if isinstance(part, etree._Element)}
-    texts = defaultdict[Any, dict[str, None]](dict)
-    for part in parts:
-        if part not in elements:
-            texts[part.getparent() if hasattr(part, "getparent") else None][str(part)] = None
-    pieces: list[str] = []
-    for node in (None, *root.iter()):
-        if node in elements and elements.isdisjoint(node.iterancestors()):
-            pieces.append(_markup_of(node))
-        pieces += [f"<p>{escape(said)}</p>" for said in texts.get(node, ())]
-    return pieces
+    outermost = [node for node in root.iter() if node in elements and elements.isdisjoint(node.iterancestors())]
+    return [*map(_markup_of, outermost), *(f"<p>{escape(str(part))}</p>" for part in parts if part not in elements)]
 
 
 def _markup_of(node: Any) -> str:

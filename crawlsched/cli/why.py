@@ -152,7 +152,7 @@ def _timing(
 
 def _difference(store: "Store", page: int, url: str) -> dict[str, Any]:
     """Compare the last two stored texts of a page."""
-    from crawlsched.content.kept_texts import differences
+    from crawlsched.store.kept_texts import differences
 
     kept = store.reader.text_of(page)
     if kept is None or kept.before is None:

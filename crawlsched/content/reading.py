@@ -12,9 +12,9 @@ from crawlsched.change_detection.content_kind import Body, content_kind
 from crawlsched.change_detection.fingerprint import Fingerprint, likeness, sketch
 from crawlsched.change_detection.limits import MOST_KEPT
 from crawlsched.change_detection.trace import Trace, differences
-from crawlsched.content.kept_texts import packed
+from crawlsched.store.kept_texts import packed
 
-__all__ = ["MOST_TEXT_BYTES", "Body", "Content", "compare", "is_current", "is_quick", "read_content"]
+__all__ = ["MOST_TEXT_BYTES", "Body", "Content", "is_current", "is_quick", "read_content"]
 
 #: To find changes in a page's text, at most this many bytes of its unpacked body are read. Other bodies are read whole.
 MOST_TEXT_BYTES = 4_000_000
@@ -49,12 +49,14 @@ class Content:
 
 
 def read_content(
-    body: Body, recipe: Recipe, *, before: bytes | None = None, text_bytes: int = 0, address: str | None = None
-) -> Content:
+    body: Body, recipe: Recipe, *, before: bytes | None = None, text_bytes: int = 0, address: str | None = None,
+    given: bytes = b"", first: Content | None = None,
+) -> Content:  # fmt: skip
     r"""Read a response. If the content has the digest `before`, the result has no text and no sketch.
 
     `text_bytes` limits the size of the compressed text (0: no text). `address` is the page's address if this is not its
-    URL.
+    URL. The content is compared to earlier contents. `given` is the packed trace of the content that was delivered
+    last, and `first` is the first of two fetches. The differences are cached, so the verdict takes no time for them.
 
     Examples
     --------
@@ -71,23 +73,10 @@ def read_content(
     if isinstance(counts, str) and content.fingerprint.digest != before:
         content.text = counts if blocks is None else blocks.text
         content.packed_text = packed(content.text, text_bytes) if text_bytes else None
-        _ = content.text_sketch, content.seen and content.seen.trace  # computed now, since this may be a thread
-    return content
-
-
-def compare(content: Content, given: bytes, first: Content | None) -> Content:
-    """Compare content to earlier contents, and return the content.
-
-    `given` is the packed trace of the content that was delivered last, and `first` is the first of two fetches. The
-    differences are cached for the verdict, which then takes no time.
-
-    >>> one, two = (read_content(Body(text, "text/html", None, "http://a/"), Recipe()) for text in (b"Tea", b"Milk"))
-    >>> compare(two, one.seen.trace.packed(), None) is two
-    True
-    """
-    for trace in (Trace.unpacked(given), first and first.seen and first.seen.trace):
-        if trace is not None and content.seen is not None and content.text is not None:
-            differences(trace, content.seen.trace)
+        _ = content.text_sketch, blocks and blocks.trace  # computed now, since this may be a thread
+        for trace in (Trace.unpacked(given), first and first.seen and first.seen.trace):
+            if trace is not None and blocks is not None:
+                differences(trace, blocks.trace)
     return content
 
 

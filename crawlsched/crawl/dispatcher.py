@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 
-from crawlsched.content.reading import MOST_TEXT_BYTES, Body, Content, compare, is_current, is_quick, read_content
+from crawlsched.content.reading import MOST_TEXT_BYTES, Body, Content, is_current, is_quick, read_content
 from crawlsched.crawl.collection import Collection
 from crawlsched.crawl.deliveries import DeliveryBook
 from crawlsched.crawl.probes import Probe, Probes
@@ -178,9 +179,7 @@ class Dispatcher:
             before, given = None, b""
         text_bytes = self.collection.settings.kept_text_bytes
         first = None if visit.probe is None else visit.probe.first
-
-        def read() -> Content:
-            content = read_content(body, recipe, before=before, text_bytes=text_bytes, address=address)
-            return compare(content, given, first)
-
+        read = partial(
+            read_content, body, recipe, before=before, text_bytes=text_bytes, address=address, given=given, first=first
+        )
         return read, is_quick(body, recipe)

@@ -11,13 +11,10 @@ from typing import Any
 __all__ = ["Tally", "ValidatorTrials", "seconds_since", "standings"]
 
 _HEADERS = {"etag": "ETag", "last_modified": "Last-Modified"}
-# Before the first trial, 0.5 of 2.5 changes count as missed by the validator: most servers are honest.
-_PRIOR_STALE, _PRIOR_CHANGES = 0.5, 2.5
-# A validator is honest below this doubt, and lies above three times this doubt.
+# Before the first trial, 0.5 of 2.5 trials count as failed: most servers are honest.
+_PRIOR_FAILED, _PRIOR_TRIALS = 0.5, 2.5
+# A validator is honest below this doubt, so after three trials without a failure. It lies above three times this doubt.
 _HONEST_BELOW = 0.1
-# "honest" needs at least this number of changes that changed the validator, `tells_time` this number of unchanged
-# visits.
-_ENOUGH = 3
 # After this number of trials, older trials count half.
 _REMEMBERED = 60
 
@@ -58,8 +55,8 @@ class Tally:
     @property
     def doubt(self) -> float:
         """The probability that the validator stays the same although the page has changed; 0 if it is honest."""
-        doubt = (self.stale + _PRIOR_STALE) / (self.moved + self.stale + _PRIOR_CHANGES)
-        return 0.0 if self.moved >= _ENOUGH and doubt < _HONEST_BELOW else doubt
+        doubt = _doubt(self.stale, self.moved)
+        return 0.0 if doubt < _HONEST_BELOW else doubt
 
     @property
     def standing(self) -> str:
@@ -71,8 +68,11 @@ class Tally:
     @property
     def tells_time(self) -> bool:
         """Whether a Last-Modified is the time of the last change: it changes when the page does, and only then."""
-        is_calm = self.quiet >= _ENOUGH and self.restless <= _HONEST_BELOW * (self.quiet + self.restless)
-        return self.standing == "honest" and is_calm
+        return self.standing == "honest" and _doubt(self.restless, self.quiet) < _HONEST_BELOW
+
+
+def _doubt(failed: int, passed: int) -> float:
+    return (failed + _PRIOR_FAILED) / (failed + passed + _PRIOR_TRIALS)
 
 
 class ValidatorTrials:

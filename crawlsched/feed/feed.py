@@ -13,10 +13,10 @@ from typing import Any
 from urllib.parse import quote
 from xml.etree import ElementTree
 
-from crawlsched.content.kept_texts import differences
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.settings.values import read_date, read_seconds
 from crawlsched.store import Store, changes
+from crawlsched.store.kept_texts import differences
 from crawlsched.store.reading import Reader
 
 __all__ = ["Change", "Cursor", "Feed", "atom", "read_since"]

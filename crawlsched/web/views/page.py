@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from crawlsched.content.kept_texts import differences
+from crawlsched.store.kept_texts import differences
 from crawlsched.web import words
 from crawlsched.web.html import Html, Node, link_to, tag
 from crawlsched.web.views import Context, card, columns, empty, listed, section, table

@@ -69,7 +69,7 @@ def test_feeds_are_read_without_complaint_whatever_a_site_calls_its_pages(store)
     """Markup, quotes and what XML cannot say in URLs and texts; every entry has an identity, a time and a link."""
     import feedparser
 
-    from crawlsched.content.kept_texts import packed
+    from crawlsched.store.kept_texts import packed
 
     url = 'http://a.example/<script>alert("1")</script>?\x0b&ü=\ud800'.encode("utf-8", "replace").decode()
     text = KeptText(NOW + 2, packed("<script>2</script> \x00", 999), NOW + 1, packed("<b>1</b>", 999))

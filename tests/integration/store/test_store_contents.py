@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from crawlsched.content.kept_texts import packed, unpacked
 from crawlsched.store import Batch, KeptText, WriteBehind
+from crawlsched.store.kept_texts import packed, unpacked
 from tests.databases import rows
 from tests.rows import NOW, new_pages, observation
 

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 from sqlalchemy import update
 
-from crawlsched.content.kept_texts import packed
 from crawlsched.pages import LIVE
 from crawlsched.planner import Planner, plan
 from crawlsched.store import Batch, ChangeRow, Host, KeptText, NewPage, ObservationRow, Source, Store, models
+from crawlsched.store.kept_texts import packed
 from crawlsched.store.records import put_sample, save_plan
 from tests import children
 from tests.rows import name_of

@@ -342,6 +342,7 @@ HOSTILE = {
     "deep and closed": b"<div>" * 50_000 + b"x" + b"</div>" * 50_000,
     "tags without end": b"<a" * 300_000,
     "tags without end before one": b"<a" * 300_000 + b">",
+    "tags without end after many": b"<b>" * 50_000 + b"<a" * 300_000,
     "items": b"<li>" * 100_000,
     "paragraphs": b"<p>x" * 50_000,
     "ends of others": b"<b>" * 50_000 + b"</i>" * 50_000,
