@@ -11,7 +11,7 @@ from typing import Any
 
 from crawlsched.change_detection.html_scan import INLINE, Tag, n_read_singly, normalised, scan, skimmed
 from crawlsched.change_detection.limits import DEEPEST, LONGEST_NAME, MOST_BLOCKS
-from crawlsched.change_detection.tag_data import ASSET, KEY_OF_A_ROW, data_of, script_data, state_words, told_by
+from crawlsched.change_detection.tag_data import ASSET, KEY_OF_A_ROW, data_of, script_data, states_of, told_by
 from crawlsched.change_detection.trace import Trace, digest_of
 
 __all__ = ["PageBlocks", "page_blocks"]
@@ -350,7 +350,8 @@ def _step(tag: Tag) -> str:
         return tag.name
     found = tag.attribute_values
     words = found.get("class", "").split(None, DEEPEST)[:DEEPEST]
-    if words := [word for word in words if not state_words(word)] or words:
+    states = states_of(found.get("class", ""))
+    if words := [word for word in words if word not in states] or words:
         return f"{tag.name}.{_MADE_UP.sub('#', ' '.join(words))[:LONGEST_NAME]}"
     name = _MADE_UP.sub("#", found.get("id", "").strip())[:LONGEST_NAME]
     return f"{tag.name}#{name}" if name else tag.name

@@ -3,13 +3,12 @@
 import json
 import re
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
 from crawlsched.change_detection.html_scan import Tag, normalised, visible_text
 from crawlsched.change_detection.limits import DEEPEST, DENSE, LONGEST_NAME, MOST_DENSE
 
-__all__ = ["ASSET", "KEY_OF_A_ROW", "canonical_json", "data_of", "parsed_json", "script_data", "state_words", "told_by"]
+__all__ = ["ASSET", "KEY_OF_A_ROW", "canonical_json", "data_of", "parsed_json", "script_data", "states_of", "told_by"]
 
 _ASSIGNED = re.compile(r"""\s*(?:(?:window|self|globalThis)[.\[]|var\s|let\s|const\s)[^={;(]{1,100}=\s*(?=[{\[])""")
 #: A value that ends like this names a file of the site. Such values do not count, and neither do links and sources of
@@ -24,17 +23,17 @@ KEY_OF_A_ROW = re.compile(rf"\d|\W{{2,}}|.{{{LONGEST_NAME + 1}}}")
 # A class made of one of these words names a state: shown or not, available or not.
 _STATES = frozenset((
     "hidden", "hide", "invisible", "none", "disabled", "inactive", "expired", "ended", "closed", "full", "booked",
-    "taken", "free", "available", "unavailable", "sold", "soldout", "instock", "outofstock", "cancelled",
+    "taken", "free", "available", "unavailable", "sold", "soldout", "stock", "instock", "outofstock", "cancelled",
     "canceled", "recalled", "open", "yes", "no", "off", "on", "ok", "error", "warning", "success", "danger", "fail",
     "failed", "passed", "check", "cross", "times", "tick", "up", "down", "critical", "through", "ausverkauft",
     "epuise", "agotado", "esaurito",
 ))  # fmt: skip
 # Words that may be added to a word of state.
 _BESIDE_STATES = frozenset((
-    "is", "has", "not", "out", "of", "in", "stock", "d", "u", "fa", "icon", "status", "state", "glyphicon", "badge",
+    "is", "has", "not", "out", "of", "in", "low", "d", "u", "fa", "icon", "status", "state", "glyphicon", "badge",
     "alert", "label", "line",
 ))  # fmt: skip
-_STATE_WORD = re.compile(r"[-_]+")
+_SEPARATOR = re.compile(r"[-_\s]+")
 _STYLES = {
     "[hidden]": re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE),
     "[struck]": re.compile(r"text-decoration[^;]*line-through", re.IGNORECASE),
@@ -51,16 +50,17 @@ _META = re.compile(r"description|og:(?!image)|product:|article:|price|availabili
 _UNSEEN_INPUTS = frozenset({"hidden", "password"})
 
 
-@lru_cache(maxsize=4_096)  # the pages of a site have most classes in common
-def state_words(name: str) -> bool:
-    """Whether a class names the state of an element.
+def states_of(classes: str) -> list[str]:
+    """Return the classes that name the state of an element.
 
-    >>> [state_words(name) for name in ("is-hidden", "seat--taken", "badge-danger", "open-letters", "price")]
-    [True, True, True, False, False]
+    >>> states_of("price is-hidden seat--taken badge-danger open-letters")
+    ['badge-danger', 'is-hidden', 'seat--taken']
     """
-    words = [word for word in _STATE_WORD.split(name.lower().rpartition("--")[2]) if word]
-    is_stock = words[:1] in (["in"], ["out"]) and words[-1:] == ["stock"]
-    return is_stock or (not _STATES.isdisjoint(words) and _BESIDE_STATES.issuperset({*words} - _STATES))
+    if _STATES.isdisjoint(_SEPARATOR.split(classes.lower())):  # true for nearly all elements
+        return []
+    names = {*classes.split(None, DEEPEST)[:DEEPEST]}
+    words = {name: {*_SEPARATOR.split(name.lower().rpartition("--")[2])} - {""} for name in names}
+    return sorted(name for name in names if words[name] & _STATES and words[name] - _STATES <= _BESIDE_STATES)
 
 
 def told_by(tag: Tag) -> str:
@@ -86,8 +86,7 @@ def told_by(tag: Tag) -> str:
     if name == "input" and found.get("type", "").lower() in _UNSEEN_INPUTS:
         return ""
     said = [first] if first else []
-    if "class" in found:
-        said += [f"[{word}]" for word in sorted({*found["class"].split(None, DEEPEST)[:DEEPEST]}) if state_words(word)]
+    said += [f"[{name}]" for name in states_of(found.get("class", ""))]
     said += [f"[{switch}]" for switch in _SWITCHES if switch in found]
     said += [f"[{key} {found[key]}]" for key in _ARIA if key in found]
     if "style" in found:
