@@ -35,8 +35,14 @@ def page_blocks(
     connection: Connection, wanted: Select[Any], block: int, host_number: Callable[[str], int] | None, n_rates: int
 ) -> Iterator[Arrays]:
     """Yield the pages that are `wanted` in blocks, as `Store.load` does; unreadable pages are left out."""
-    # Without `host_number`, hosts are names.
-    number = cache(lambda host: (host_number or str)(host if isinstance(host, str) else host.decode()))
+
+    @cache
+    def number(host: str | bytes) -> Any:
+        name = host if isinstance(host, str) else host.decode()
+        if not name.isprintable():
+            raise ValueError(f"its host is {name!r}")
+        return name if host_number is None else host_number(name)
+
     with connection.execution_options(stream_results=True).execute(wanted) as result:
         names, size = list(result.keys()), min(block, _FETCH)
         # A few hundred rows at a time become arrays, since they fit into the processor's cache.
@@ -76,8 +82,7 @@ def wanted_pages(
     """Return a query for all pages by number, with likelihoods only of this grid, and states only of this estimator."""
     table = models.pages
     # Hosts are read as bytes, so that each distinct host is decoded only once.
-    text = case((func.typeof(table.c.host) == "text", cast(table.c.host, LargeBinary))).label("host")
-    host = text if is_sqlite else table.c.host
+    host = cast(table.c.host, LargeBinary).label("host") if is_sqlite else table.c.host
     is_usable = and_(table.c.grid == grid, func.length(table.c.log_likelihood) == 2 * n_rates)
     is_other = literal(False) if fingerprinter is None else table.c.request_fingerprinter != fingerprinter
     return (
