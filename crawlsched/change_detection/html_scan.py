@@ -7,7 +7,7 @@ versions of libraries.
 
 import re
 from collections.abc import Iterator
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from html import unescape
 from typing import Any
 from unicodedata import combining, normalize
@@ -74,9 +74,9 @@ class Tag:
 
     Examples
     --------
-    >>> tag = Tag('LI class="new"')
-    >>> tag.name, tag.attributes, tag.closes, tag.parts_words
-    ('li', ' class="new"', False, True)
+    >>> tag = Tag('INPUT value="Tea" disabled')
+    >>> tag.name, tag.closes, tag.parts_words, tag.attribute_values
+    ('input', False, True, {'disabled': '', 'value': 'Tea'})
     """
 
     def __init__(self, written: str) -> None:
@@ -84,6 +84,10 @@ class Tag:
         self.closes = name[0] == "/"
         self.name = name.lower().removeprefix("/")
         self.attributes = "" if self.closes else written[len(name) :]
+        #: The values of the attributes by name in lower case. If a name occurs twice, its first value counts.
+        self.attribute_values = {
+            name.lower(): one or two or bare for name, one, two, bare in reversed(_ATTRIBUTE.findall(self.attributes))
+        }
         self.parts_words = self.name not in INLINE
         # A declarative shadow root is shown in the place of its element.
         is_shadow = self.name == "template" and "shadowroot" in self.attributes.lower()
@@ -93,16 +97,6 @@ class Tag:
         self.is_raw = self.is_unseen or (not self.closes and self.name in _TEXT_ONLY)
         #: Facts that the caller has computed about the tag, so that they are computed only once.
         self.known: Any = None
-
-    @cached_property
-    def attribute_values(self) -> dict[str, str]:
-        """The values of the attributes by name in lower case. If a name occurs twice, its first value counts.
-
-        >>> Tag('INPUT value="Tea" disabled').attribute_values
-        {'disabled': '', 'value': 'Tea'}
-        """
-        found = _ATTRIBUTE.findall(self.attributes)
-        return {name.lower(): one or two or bare for name, one, two, bare in reversed(found)}
 
 
 #: The position of a text in the markup, or of its tag if the text is empty. Then the text, the tag after it, and the
