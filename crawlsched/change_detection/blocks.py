@@ -33,7 +33,7 @@ _ENDED_BY: dict[str, tuple[frozenset[str], frozenset[str] | None]] = {
 # In a name, a digit and the characters after it are a number or made up by a program: "item-12", "css-1q2w3e".
 _MADE_UP = re.compile(r"\d\S*")
 # Paths that begin with these words lead to a value by its keys, or to a line, a cell or a member.
-_OF_KEYS, _OF_LINES = frozenset({"json", "json-ld", "script"}), frozenset({"text", "xml"})
+_OF_KEYS, _OF_LINES = frozenset({"json", "json-ld", "script"}), frozenset({"text", "xml", "member"})
 _CELLS = frozenset({"td", "th"})
 # The classes and ids of these elements do not count, since they often belong to a single page.
 _AROUND_ALL = frozenset({"html", "body"})
@@ -122,6 +122,12 @@ class PageBlocks:
     def text(self) -> str:
         """All texts of the page, with a line for each block."""
         return "\n".join([*self.texts, self.rest] if self.rest else self.texts)
+
+    @property
+    def counts(self) -> str:
+        """All texts of the page with their places, and the remainder; "" if there are none."""
+        said = [f"{path} {text}" for path, text in zip(self.paths, self.texts, strict=True)]
+        return "\n".join([*said, self.rest] if self.rest else said)
 
     def way_to(self, path: int) -> list[str]:
         """Return the steps of a path, the outermost first."""

@@ -70,7 +70,7 @@ def body_blocks(
     if kind == "binary":
         members = members_of_zip(body)
         for name, digest in members or ():
-            blocks.add(blocks.to(0, f"member@{name}"), digest)
+            blocks.add(blocks.to(blocks.to(0, "member"), f"@{name}"), digest)
         if members is None and body:
             blocks.rest = f"{zlib.crc32(without_dates(body)):08x} bytes"
         return blocks
@@ -140,7 +140,7 @@ def _add_rows(blocks: PageBlocks, root: int, lines: list[str], start: int, delim
                 break
             n_read = reader.line_num
             for number, cell in enumerate(row):
-                blocks.add(paths[number] if number < len(paths) else root, cell.strip() or '""')
+                blocks.add(paths[number] if number < len(paths) else root, normalised(cell, references=False) or '""')
     except csv.Error:  # the further lines are no table, and become the remainder
         pass
     del lines[: start + n_read]
@@ -207,10 +207,10 @@ def _picture_of_png(body: bytes) -> bytes:
 
 
 def _unpacked(data: bytes, window: int, most: int) -> bytes | None:
-    """Return the decompressed data; None if they are damaged or have more than `most` bytes."""
+    """Return the decompressed data; None if they are damaged, have several parts, or have more than `most` bytes."""
     try:
         unpacker = zlib.decompressobj(window)
         unpacked = unpacker.decompress(data, most)
     except zlib.error:
         return None
-    return unpacked if unpacker.eof else None
+    return unpacked if unpacker.eof and not unpacker.unused_data else None  # there may be a second member

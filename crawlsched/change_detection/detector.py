@@ -9,7 +9,7 @@ from crawlsched.change_detection.blocks import PageBlocks
 from crawlsched.change_detection.limits import FEW, LEAST_SHARED, LONGEST_NAME, OF_A_PAGE
 from crawlsched.change_detection.shared_texts import SharedTexts
 from crawlsched.change_detection.template_noise import Evidence, TemplateNoise
-from crawlsched.change_detection.trace import Difference, Trace, differences
+from crawlsched.change_detection.trace import Difference, Trace, differences, shape
 
 __all__ = ["Detector", "Finding"]
 
@@ -77,12 +77,12 @@ class Detector(NamedTuple):
         """Whether a second fetch has to decide if the noise of the template is noise on this page, too.
 
         A second fetch is needed if two fetches of this page never differed at the place of the noise. It is also needed
-        if fetches mostly differ there, but this visit found the same text as the last visit.
+        if ever new texts were shown there, but this visit found the same text as the last visit.
         """
         needs_look = False
         for number, why in proved.items():
             stands_still = why.leave_out(page, found[number].new or found[number].old)
-            is_restless = 2 * why.agreed < why.differed
+            is_restless = why.agreed < 2 * why.differed and not why.has_few_states
             needs_look = needs_look or (stands_still and is_restless) or not why.has_shown(page)
         return needs_look
 
@@ -158,7 +158,11 @@ def _are_comparable(one: Trace, two: Trace) -> bool:
     places = [{*trace.places} for trace in (one, two)]
     if len(places[0] & places[1]) < LEAST_SHARED * max(len(places[0] | places[1]), 1):
         return False
-    return max(len(one), len(two)) <= 2 * FEW or not {*one.digests}.isdisjoint(two.digests)
+    if max(len(one), len(two)) <= 2 * FEW or not {*one.digests}.isdisjoint(two.digests):
+        return True
+    # Every block may have a number that differs, such as a time.
+    shapes = [{shape(text) for text in trace.texts if text} for trace in (one, two)]
+    return not shapes[0].isdisjoint(shapes[1])
 
 
 def _is_cut(page: Trace, whole: Trace) -> bool:

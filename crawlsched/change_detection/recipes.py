@@ -18,7 +18,7 @@ __all__ = ["RECIPE_NAMES", "RECIPE_OPTIONS", "Recipe", "recipe"]
 
 logger = logging.getLogger(__name__)
 
-_VERSIONS = {"blocks": 6, "visible_text": 5, "main_text": 2, "json": 3, "raw_bytes": 1, "function": 1}
+_VERSIONS = {"blocks": 7, "visible_text": 5, "main_text": 2, "json": 3, "raw_bytes": 1, "function": 1}
 #: The names of methods that are not functions.
 RECIPE_NAMES = tuple(_VERSIONS)[:-1]
 
@@ -62,7 +62,7 @@ class Recipe:
     --------
     >>> def are_same(one, two, **options):
     ...     return len({Recipe(**options).fingerprint(body, "text/html", None, "") for body in (one, two)}) == 1
-    >>> are_same(b"<p>Tea", b"<div>Tea</div>"), are_same(b"<p>Tea", b"<p class=x>Tea", method="raw_bytes")
+    >>> are_same(b"<p>Tea", b"<p id=1>Tea"), are_same(b"<p>Tea", b"<p class=x>Tea", method="raw_bytes")
     (True, False)
     >>> are_same(b"<b>5</b> at 1 pm", b"<b>5</b> at 2 pm", method="visible_text", keep=["b"])
     True
@@ -142,7 +142,9 @@ class Recipe:
         else:
             blocks = page_blocks(self._kept(decoded(*body[:3])), self._ignored)
         # A border between two blocks counts as white space.
-        return self.id, blocks.text.replace("\n", " "), blocks if self.method == "blocks" else None
+        if self.method == "blocks":
+            return self.id, blocks.counts, blocks
+        return self.id, blocks.text.replace("\n", " "), None
 
     def _of_page(self, markup: str, url: str) -> tuple[str, str]:
         if self.method != "main_text":

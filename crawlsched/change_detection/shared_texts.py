@@ -22,10 +22,9 @@ _Edit = tuple[int, str, str]
 
 @dataclass(slots=True)
 class _Shown:
-    """An edit, its surroundings, digests of the pages that have shown it, and the number of other pages."""
+    """An edit, digests of the pages that have shown it, and the number of pages without it."""
 
     since: float
-    around: int
     is_whole: bool = False
     pages: dict[str, int] = field(default_factory=dict)
     n_without: int = 0
@@ -66,7 +65,7 @@ class SharedTexts:
             if edit in shows:
                 continue
             if place not in seen.trace.names:
-                is_without = kind == "+" and (shown.around in seen.steps or not shown.around)
+                is_without = kind == "+"
             elif kind == "order":
                 is_without = True
             elif shown.is_whole:
@@ -101,12 +100,11 @@ class SharedTexts:
         ]
 
     def _is_of_site(self, seen: PageBlocks, one: Difference, whole: int, now: float) -> bool | None:
-        page, (around, _) = seen.page, seen.steps.get(one.place, (0, ""))
-        edit = _edit_of(one)
+        page, edit = seen.page, _edit_of(one)
         is_alike = self._alike.get(one.place, False)
         shown = self._edits.get(edit)
         if shown is None:
-            shown = self._edits[edit] = _Shown(now, around, one.is_whole or one.n > 1)
+            shown = self._edits[edit] = _Shown(now, one.is_whole or one.n > 1)
             if len(self._edits) > MOST_PLACES:
                 del self._edits[next(iter(self._edits))]
         others = sum(other != page and said != whole for other, said in shown.pages.items())
@@ -131,13 +129,13 @@ class SharedTexts:
     def to_dict(self) -> dict[str, Any]:
         """Return the object as plain data, for JSON."""
         edits = [(*edit, *astuple(shown)[1:]) for edit, shown in self._edits.items()]
-        return {"version": 5, "edits": edits, "alike": list(self._alike.items())}
+        return {"version": 6, "edits": edits, "alike": list(self._alike.items())}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> SharedTexts:
         """Return the object that `to_dict` wrote; an empty one for data of an earlier version."""
         made = cls()
-        if data.get("version") == 5:
+        if data.get("version") == 6:
             for place, kind, text, *shown in data["edits"]:
                 made._edits[place, kind, text] = _Shown(-inf, *shown)
             made._alike = {place: True for place, is_alike in data["alike"] if is_alike}

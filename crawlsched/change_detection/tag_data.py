@@ -23,10 +23,10 @@ KEY_OF_A_ROW = re.compile(rf"\d|\W{{2,}}|.{{{LONGEST_NAME + 1}}}")
 # A class made of one of these words names a state: shown or not, available or not.
 _STATES = frozenset((
     "hidden", "hide", "invisible", "none", "disabled", "inactive", "expired", "ended", "closed", "full", "booked",
-    "taken", "free", "available", "unavailable", "sold", "soldout", "stock", "instock", "outofstock", "cancelled",
-    "canceled", "recalled", "open", "yes", "no", "off", "on", "ok", "error", "warning", "success", "danger", "fail",
-    "failed", "passed", "check", "cross", "times", "tick", "up", "down", "critical", "through", "ausverkauft",
-    "epuise", "agotado", "esaurito",
+    "taken", "occupied", "reserved", "free", "available", "unavailable", "sold", "soldout", "stock", "instock",
+    "outofstock", "cancelled", "canceled", "recalled", "open", "yes", "no", "off", "on", "ok", "error", "warning",
+    "success", "danger", "fail", "failed", "passed", "check", "cross", "times", "tick", "up", "down", "critical",
+    "through", "ausverkauft", "epuise", "agotado", "esaurito",
 ))  # fmt: skip
 # Words that may be added to a word of state.
 _BESIDE_STATES = frozenset((
@@ -41,7 +41,7 @@ _STYLES = {
 _CONTROLS = frozenset({"input", "button", "select", "option", "textarea", "meter", "progress", "data", "output", "li"})
 _STRUCK = frozenset({"s", "del", "strike"})
 _SWITCHES = ("hidden", "disabled", "checked", "selected", "readonly", "open")
-_SAID = ("alt", "aria-label", "title", "placeholder", "label")
+_SAID = ("alt", "aria-label", "aria-valuetext", "title", "placeholder", "label")
 _ARIA = [f"aria-{state}" for state in ("pressed", "disabled", "checked", "selected", "expanded", "current", "valuenow")]
 # All attributes that count.
 _TELLING = frozenset({"class", "style", "value", "start", "srcdoc", *_SWITCHES, *_SAID, *_ARIA})
@@ -53,14 +53,14 @@ _UNSEEN_INPUTS = frozenset({"hidden", "password"})
 def states_of(classes: str) -> list[str]:
     """Return the classes that name the state of an element.
 
-    >>> states_of("price is-hidden seat--taken badge-danger open-letters")
-    ['badge-danger', 'is-hidden', 'seat--taken']
+    >>> states_of("price is-hidden seat--taken badge-danger open-letters room_closed sold-out")
+    ['badge-danger', 'is-hidden', 'room_closed', 'seat--taken', 'sold-out']
     """
     if _STATES.isdisjoint(_SEPARATOR.split(classes.lower())):  # true for nearly all elements
         return []
     names = {*classes.split(None, DEEPEST)[:DEEPEST]}
-    words = {name: {*_SEPARATOR.split(name.lower().rpartition("--")[2])} - {""} for name in names}
-    return sorted(name for name in names if words[name] & _STATES and words[name] - _STATES <= _BESIDE_STATES)
+    words = {name: [word for word in _SEPARATOR.split(name.lower()) if word not in _BESIDE_STATES] for name in names}
+    return sorted(name for name in names if not _STATES.isdisjoint(words[name][-1:]))
 
 
 def told_by(tag: Tag) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from math import log
 from typing import Any
 
-from crawlsched.change_detection.limits import FEW, LONGEST_NAME, MOST_PLACES, REMEMBERED
+from crawlsched.change_detection.limits import DEEPEST, FEW, LONGEST_NAME, MOST_PLACES, REMEMBERED
 from crawlsched.change_detection.trace import Difference, Trace, digest_of
 
 __all__ = ["Evidence", "TemplateNoise"]
@@ -51,6 +51,8 @@ class Evidence:
     pages: dict[str, list[int]] = field(default_factory=dict)
     # The digests of the last texts that pairs of fetches have shown here, at most `REMEMBERED`.
     states: list[int] = field(default_factory=list)
+    # If most blocks of a place differ: the numbers of these blocks, see `_numbers`.
+    numbers: list[int] = field(default_factory=list)
     # If a whole text differs: the tokens that were the same in all pairs of fetches, with "#" for digits.
     kept: list[str] | None = None
     said: str = ""  # the text that was left out last
@@ -212,6 +214,8 @@ class TemplateNoise:
             is_there = one.kind in ("added", "removed")
             evidence.only_digits = evidence.only_digits and one.is_digits
             evidence.toggles = evidence.toggles or is_there
+            if key[1] == "all":
+                evidence.numbers = sorted({*evidence.numbers, *_numbers(one)})
             if one.is_whole and not is_there:
                 evidence.keep(one.kept)
             # If a block appears and disappears, earlier fetches must have shown the block, but its text may have
@@ -282,7 +286,7 @@ class TemplateNoise:
     def to_dict(self) -> dict[str, Any]:
         """Return the object as plain data, for JSON."""
         return {
-            "version": 5,
+            "version": 6,
             "places": [(*where, evidence.to_list()) for where, evidence in self._evidence.items()],
             "visits": [(place, visits.to_list()) for place, visits in self._visits.items()],
             "n_probes": self.n_probes, "n_quiet": self.n_quiet,
@@ -292,7 +296,7 @@ class TemplateNoise:
     def from_dict(cls, data: Mapping[str, Any]) -> TemplateNoise:
         """Return the object that `to_dict` wrote; an empty one for data of an earlier version."""
         made = cls()
-        if data.get("version") == 5:
+        if data.get("version") == 6:
             made._evidence = {(*where,): Evidence(*one) for *where, one in data["places"]}
             made._visits = {place: Evidence(*one) for place, one in data["visits"]}
             made.n_probes, made.n_quiet = data["n_probes"], data["n_quiet"]
@@ -330,6 +334,8 @@ def _tracked(known: dict[Any, Evidence], where: Any, name: str) -> Evidence:
 def _covers(evidence: Evidence, one: Difference, texts: Iterable[str]) -> bool:
     """Whether the evidence is about differences of this kind."""
     is_text = one.kind not in ("order", "moved")
+    if is_text and evidence.numbers and not _numbers(one) & {*evidence.numbers}:
+        return False
     if is_text and evidence.has_few_states and not {*map(digest_of, texts)}.issubset(evidence.states):
         return False
     if one.kind in ("added", "removed"):
@@ -338,6 +344,11 @@ def _covers(evidence: Evidence, one: Difference, texts: Iterable[str]) -> bool:
         return False
     # In a text that is noise as a whole, a token still counts if it stayed the same in all fetches.
     return not evidence.kept or not Counter(evidence.kept) - Counter(one.kept)
+
+
+def _numbers(one: Difference) -> set[int]:
+    """Return the number of a block among those of its place, from the beginning and from the end."""
+    return {min(one.number, DEEPEST), max(one.number - one.n, -DEEPEST)}
 
 
 def _keys(one: Difference) -> list[_Key]:

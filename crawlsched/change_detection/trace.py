@@ -159,21 +159,31 @@ def differences(before: Trace, now: Trace) -> list[Difference]:
     ['moved']
     """
     is_rest = before.rest != now.rest
-    if before.digests == now.digests:
+    if before.digests == now.digests and before.places == now.places:
         return [Difference("rest", 0)] * is_rest
     old, new = (
         [place << 32 | said for place, said in zip(one.places, one.digests, strict=True)] for one in (before, now)
     )
     # Blocks at the same place are compared first, and then blocks at different places.
-    outer = gaps_between(old, new, (0, len(old), 0, len(new)))
-    gaps = [gap for one in outer for gap in gaps_between(before.digests, now.digests, one, 1)]
+    gaps: list[Gap] = []
+    same: list[tuple[int, int]] = []
+    for outer in gaps_between(old, new, (0, len(old), 0, len(new))):
+        inner = [*gaps_between(before.digests, now.digests, outer, 1)]
+        gaps += inner
+        same += _between(outer, inner)
     gaps = [gap for gap in gaps if not _is_markup(before, now, gap)]
     gone = Counter(key for i, j, _, _ in gaps for key in old[i:j])
     come = Counter(key for _, _, k, m in gaps for key in new[k:m])
     uneven = {key >> 32 for key in gone.keys() | come.keys() if gone[key] != come[key]}
     reordered = dict.fromkeys(key >> 32 for key in come if key >> 32 not in uneven)
     sides = (before, *_ranks(before)), (now, *_ranks(now))
-    found = [_order(before, now, place, max(counts[place] for _, _, counts in sides)) for place in reordered]
+    was_at, says_at = before.texts_at(reordered), now.texts_at(reordered)
+    found = [_order(place, sides[1][2][place], was_at[place], says_at[place]) for place in reordered]
+    for there in _moved(before, now, same, Counter(old) & Counter(new)) if same else ():
+        place, text = now.places[there], now.texts[there] or ""
+        found.append(
+            Difference("moved", place, sides[1][1][there], sides[1][2][place], "", "", text, text, was=text, says=text)
+        )
     room = MOST_COMPARED
     for at, there in _pairs(before, now, gaps, reordered):
         was, says = before.texts[at] or "" if at >= 0 else None, now.texts[there] or "" if there >= 0 else None
@@ -189,8 +199,7 @@ def differences(before: Trace, now: Trace) -> list[Difference]:
     return _with_moved(found) + [Difference("rest", 0)] * is_rest
 
 
-def _order(before: Trace, now: Trace, place: int, n: int) -> Difference:
-    was, says = (trace.texts_at([place])[place] for trace in (before, now))
+def _order(place: int, n: int, was: list[str], says: list[str]) -> Difference:
     first = next((new for old, new in zip(was, says, strict=False) if old != new), "")
     return Difference("order", place, 0, n, new=f"{digest_of(' '.join(says)):x}", says=f"another order of {first}")
 
@@ -204,6 +213,31 @@ def _with_moved(found: list[Difference]) -> list[Difference]:
             left.add(gone.pop(one.new))
             found[number] = one._replace(kind="moved", old=one.new, was=one.new)
     return [one for number, one in enumerate(found) if number not in left] if left else found
+
+
+def _between(outer: Gap, inner: list[Gap]) -> Iterator[tuple[int, int]]:
+    """Yield the old and the new number of each block of a gap that is in none of the gaps within it."""
+    at, j, there, m = outer
+    for i, end, k, other in [*inner, (j, j, m, m)]:
+        yield from zip(range(at, i), range(there, k), strict=True)
+        at, there = end, other
+
+
+def _moved(before: Trace, now: Trace, same: list[tuple[int, int]], staying: Counter[int]) -> Iterator[int]:
+    """Yield the new number of each block of the `same` text that has moved to another place; the others are markup.
+
+    In data, the name of a place is content. On a page, at least as many blocks stay at the old and at the new place.
+    """
+    stay = Counter(key >> 32 for key in staying.elements())
+    went = Counter((before.places[at], now.places[there]) for at, there in same)
+    for at, there in same:
+        p, q = before.places[at], now.places[there]
+        if p != q and (went[p, q] <= min(stay[p], stay[q]) or _is_other_data(before.names[p], now.names[q])):
+            yield there
+
+
+def _is_other_data(was: str, name: str) -> bool:
+    return was != name and (name[0] in "@[" or (" " in name and ">" not in name))
 
 
 def _is_markup(before: Trace, now: Trace, gap: Gap) -> bool:

@@ -30,7 +30,7 @@ class Learned:
     Examples
     --------
     >>> learned = Learned(read=lambda name: None)
-    >>> learned.detector("https://example.com/news/2026/tea-is-back", "blocks/6").noise.n_probes
+    >>> learned.detector("https://example.com/news/2026/tea-is-back", "blocks/7").noise.n_probes
     0
     """
 
@@ -89,8 +89,8 @@ def template_and_site(url: str, recipe: str) -> tuple[str, str]:
     name of several words is ``*``. This is only a guess: pages that look alike may be of several templates, and each of
     these costs a probe.
 
-    >>> template_and_site("https://example.com/news/2026/tea-is-back?page=2", "blocks/6")
-    ('example.com/https/news/#/*', '//example.com https blocks/6')
+    >>> template_and_site("https://example.com/news/2026/tea-is-back?page=2", "blocks/7")
+    ('example.com/https/news/#/*', '//example.com https blocks/7')
     """
     try:
         parts = urlsplit(url)

@@ -31,7 +31,7 @@ class Recipes:
     >>> chosen = {"*/api/*": "json", "a.example": "raw_bytes"}
     >>> recipes = Recipes(Settings.from_scrapy({"CRAWLSCHED_FINGERPRINTS": chosen}))
     >>> [recipes.of(url).id for url in ("http://a.example/api/1", "http://a.example/", "http://b.example/")]
-    ['json/3', 'raw_bytes/1', 'blocks/6']
+    ['json/3', 'raw_bytes/1', 'blocks/7']
     >>> recipes.of("http://b.example/", meant="visible_text").id
     'visible_text/5'
     """

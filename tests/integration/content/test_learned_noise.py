@@ -62,7 +62,7 @@ def test_a_clock_and_a_counter_are_learned_once_for_all_pages_of_a_template(site
     assert template.startswith("127.0.0.1/http:")
     assert template.endswith("/news/*")
     assert mask["places"]
-    assert {page.recipe for page in crawl.pages().values()} == {"blocks/6"}
+    assert {page.recipe for page in crawl.pages().values()} == {"blocks/7"}
     before = false_changes(crawl)
     again = first.run(visits=60)
     assert false_changes(again) == before
@@ -103,5 +103,5 @@ def test_a_release_in_the_header_is_told_once_and_is_no_change_of_any_page(site:
     assert again.stats["crawlsched/template_edits"] >= 5
     name, shared = learned(again, of_site=True)
     assert name.startswith("//127.0.0.1 http:")
-    assert name.endswith(" blocks/6")
+    assert name.endswith(" blocks/7")
     assert shared["edits"]
