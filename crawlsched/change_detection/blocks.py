@@ -71,7 +71,7 @@ class PageBlocks:
             self.paths.append(path)
 
     def values(self, root: int, value: Any) -> Iterator[tuple[int, str]]:
-        """Yield each value of JSON with the path to it; values beyond the limit become the remainder.
+        """Yield the values of JSON but names of files, with their paths; values beyond the limit are the remainder.
 
         Keys are read in sorted order. Positions in lists do not count as keys, nor do keys that look made up.
 
@@ -97,7 +97,9 @@ class PageBlocks:
                 waiting += [(path, None, depth, inner) for inner in reversed(value)]
             else:
                 n += 1
-                yield path, normalised(value if isinstance(value, str) else json.dumps(value, sort_keys=True))
+                text = normalised(value if isinstance(value, str) else json.dumps(value, sort_keys=True))
+                if not ASSET.search(text):
+                    yield path, text
 
     def cut(self) -> None:
         """Move the blocks beyond the limit into the remainder."""
@@ -311,7 +313,7 @@ class _Cut:
             self._blocks.rest += value or ""
             return
         root = self._blocks.to(0, "json-ld" if "ld+json" in tag.attributes.lower() else "script")
-        told = [(path, text) for path, text in self._blocks.values(root, value) if not ASSET.search(text)]
+        told = [*self._blocks.values(root, value)]
         self._blocks.data.update(path for path, _ in told)
         self._data += told
 

@@ -11,13 +11,14 @@ from math import inf
 from typing import Any
 
 from crawlsched.change_detection.blocks import PageBlocks
-from crawlsched.change_detection.limits import DEEPEST, FEW, MOST_COMPARED, MOST_PLACES, REMEMBERED
-from crawlsched.change_detection.trace import Difference, digest_of
+from crawlsched.change_detection.limits import DEEPEST, FEW, LONGEST_NAME, MOST_COMPARED, MOST_PLACES, REMEMBERED
+from crawlsched.change_detection.trace import Difference, digest_of, first_token, shape
 
 __all__ = ["SharedTexts"]
 
-#: A place, the kind of its difference, and the new text there, or the old text if there is no new text.
-_Edit = tuple[int, str, str]
+#: A place, the kind of its difference, the new text there (the old text if there is no new text), and for a part of a
+#: text the token after it.
+_Edit = tuple[int, str, str, str | None]
 
 
 @dataclass(slots=True)
@@ -25,7 +26,6 @@ class _Shown:
     """An edit, digests of the pages that have shown it, and the number of pages without it."""
 
     since: float
-    is_whole: bool = False
     pages: dict[str, int] = field(default_factory=dict)
     n_without: int = 0
 
@@ -59,20 +59,15 @@ class SharedTexts:
         shows = {_edit_of(one) for one in found}
         said = seen.trace.texts_at({edit[0] for edit, _ in open_edits})
         texts = {place: {*there} for place, there in said.items()}
-        joined = {place: "\n".join(there) for place, there in said.items()}
         for edit, shown in open_edits:
-            place, kind, text = edit
-            if edit in shows:
-                continue
-            if place not in seen.trace.names:
-                is_without = kind == "+"
-            elif kind == "order":
-                is_without = True
-            elif shown.is_whole:
+            place, kind, text, after = edit
+            if kind == "order":
+                is_without = place in seen.trace.names
+            elif after is None:
                 is_without = (text in texts[place]) == (kind == "-")
             else:
-                is_without = len(joined[place]) > MOST_COMPARED or _holds(joined[place], text) == (kind == "-")
-            if is_without:
+                is_without = any(_holds(there, text, after) for there in texts[place]) == (kind == "-")
+            if is_without and edit not in shows:
                 shown.n_without += 1
                 self.n_learned += 1
                 self._alike.pop(place, None)
@@ -104,7 +99,7 @@ class SharedTexts:
         is_alike = self._alike.get(one.place, False)
         shown = self._edits.get(edit)
         if shown is None:
-            shown = self._edits[edit] = _Shown(now, one.is_whole or one.n > 1)
+            shown = self._edits[edit] = _Shown(now)
             if len(self._edits) > MOST_PLACES:
                 del self._edits[next(iter(self._edits))]
         others = sum(other != page and said != whole for other, said in shown.pages.items())
@@ -136,8 +131,8 @@ class SharedTexts:
         """Return the object that `to_dict` wrote; an empty one for data of an earlier version."""
         made = cls()
         if data.get("version") == 6:
-            for place, kind, text, *shown in data["edits"]:
-                made._edits[place, kind, text] = _Shown(-inf, *shown)
+            for place, kind, text, after, *shown in data["edits"]:
+                made._edits[place, kind, text, after] = _Shown(-inf, *shown)
             made._alike = {place: True for place, is_alike in data["alike"] if is_alike}
         return made
 
@@ -148,16 +143,13 @@ def _edit_of(one: Difference) -> _Edit:
     If a place has several blocks, any of them may contain the same few tokens. So the whole text of the block counts.
     """
     if one.kind == "order":
-        return one.place, "order", one.new
-    old, new = (one.old, one.new) if one.n <= 1 else (one.was, one.says)
-    return (one.place, "+", new) if new else (one.place, "-", old)
+        return one.place, "order", one.new, None
+    is_part = one.n <= 1 and not one.is_whole
+    old, new, after = (one.old, one.new, one.right) if is_part else (one.was, one.says, None)
+    return (one.place, "+", new, after) if new else (one.place, "-", old, after)
 
 
-def _holds(text: str, part: str) -> bool:
-    """Whether a text contains `part`, not within a word; only the first 64 occurrences are checked."""
-    found = islice(re.finditer(re.escape(part), text), DEEPEST)
-    return any(not (_is_in_word(text, match.start()) or _is_in_word(text, match.end())) for match in found)
-
-
-def _is_in_word(text: str, at: int) -> bool:
-    return 0 < at < len(text) and text[at - 1 : at + 1].isalnum()
+def _holds(text: str, part: str, after: str) -> bool:
+    """Whether a text contains `part` before this token; only the first 64 occurrences are checked."""
+    found = islice(re.finditer(rf"\b{re.escape(part)}" if part[:1].isalnum() else re.escape(part), text), DEEPEST)
+    return any(shape(first_token(text, match.end()))[-LONGEST_NAME:] == after for match in found)

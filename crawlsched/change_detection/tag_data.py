@@ -13,7 +13,10 @@ __all__ = ["ASSET", "KEY_OF_A_ROW", "canonical_json", "data_of", "parsed_json", 
 _ASSIGNED = re.compile(r"""\s*(?:(?:window|self|globalThis)[.\[]|var\s|let\s|const\s)[^={;(]{1,100}=\s*(?=[{\[])""")
 #: A value that ends like this names a file of the site. Such values do not count, and neither do links and sources of
 #: images.
-ASSET = re.compile(r"\.(?:js|mjs|css|png|jpe?g|gif|svg|webp|avif|ico|woff2?|map)(?:\?\S*)?\Z", re.IGNORECASE)
+ASSET = re.compile(
+    r"(?:/|\A(?=\S*\d))[^\s/]*\.(?:js|mjs|css|png|jpe?g|gif|svg|webp|avif|ico|woff2?|map)(?:\?[^\s/?]*+)?\Z",
+    re.IGNORECASE,
+)
 
 # Keys with values that a framework uses itself, such as the id of a build or of a request.
 _OF_FRAMEWORKS = frozenset({"buildId", "nonce", "csrfToken", "csrf_token", "sentryTrace", "sentry-trace", "baggage"})
@@ -137,11 +140,11 @@ def script_data(tag: Tag, text: str, ignored: frozenset[str] = frozenset()) -> A
     match = None if is_json else _ASSIGNED.match(text)
     if match is None and not is_json:
         return None
-    return parsed_json(text, match and match.end(), ignored | _OF_FRAMEWORKS)
+    return parsed_json(text, match and match.end(), ignored)
 
 
 def parsed_json(text: str, start: int | None = None, ignored: frozenset[str] = frozenset()) -> Any:
-    """Parse JSON without the `ignored` keys, and with numbers as texts; return None if the text is not JSON.
+    """Parse JSON with numbers as texts, without keys that are `ignored` or of a framework; None: the text is not JSON.
 
     If `start` is given, any text may follow the JSON. If there are too many values, the whole text is the value.
     """
@@ -149,7 +152,7 @@ def parsed_json(text: str, start: int | None = None, ignored: frozenset[str] = f
         return text
     try:
         text = text if start is not None else text.strip().removeprefix("\ufeff")
-        value, end = _decoder(ignored, str).raw_decode(text, start or 0)
+        value, end = _decoder(ignored | _OF_FRAMEWORKS, str).raw_decode(text, start or 0)
     except (ValueError, RecursionError):
         return None
     is_all = start is not None or not text[end:].strip()

@@ -358,6 +358,12 @@ def shape(token: str) -> str:
     return _DIGITS.sub("#", token)
 
 
+def first_token(text: str, start: int) -> str:
+    """Return the first token of a text from a position on; "" if there is none."""
+    found = _TOKEN.search(text, start)
+    return found[0] if found else ""
+
+
 def token_runs(before: str, now: str) -> list[tuple[str, str, str, str, bool, tuple[str, ...]]]:
     """Return the runs of tokens that were replaced in a text; [] if the parts that differ are too long to compare.
 
