@@ -127,9 +127,8 @@ class PageBlocks:
 
     @property
     def counts(self) -> str:
-        """All texts of the page with their places, and the remainder; "" if there are none."""
-        said = [f"{path} {text}" for path, text in zip(self.paths, self.texts, strict=True)]
-        return "\n".join([*said, self.rest] if self.rest else said)
+        """All texts of the page with their places, for its fingerprint; "" if there are none."""
+        return (text := self.text) and f"{self.paths}\n{text}"
 
     def way_to(self, path: int) -> list[str]:
         """Return the steps of a path, the outermost first."""
