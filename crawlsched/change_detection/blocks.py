@@ -2,6 +2,7 @@
 
 import json
 import re
+import struct
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -128,7 +129,8 @@ class PageBlocks:
     @property
     def counts(self) -> str:
         """All texts of the page with their places, for its fingerprint; "" if there are none."""
-        return (text := self.text) and f"{self.paths}\n{text}"
+        places = struct.pack(f"<{len(self.paths)}I", *self.paths).hex()
+        return (text := self.text) and f"{places}\n{text}"
 
     def way_to(self, path: int) -> list[str]:
         """Return the steps of a path, the outermost first."""
