@@ -66,7 +66,8 @@ class SharedTexts:
             elif after is None:
                 is_without = (text in texts[place]) == (kind == "-")
             else:
-                is_without = any(_holds(there, text, after) for there in texts[place]) == (kind == "-")
+                short = [there for there in texts[place] if len(there) <= MOST_COMPARED]
+                is_without = any(_holds(there, text, after) for there in short) == (kind == "-")
             if is_without and edit not in shows:
                 shown.n_without += 1
                 self.n_learned += 1

@@ -143,7 +143,7 @@ def digest_of(text: str) -> int:
 
 @lru_cache(maxsize=8)  # the same pair is compared when a page is read, judged and learned from
 def differences(before: Trace, now: Trace) -> list[Difference]:
-    """Return how a page differs from a trace; [] if their texts are the same, in the same order.
+    """Return how a page differs from a trace; [] if only their markup differs.
 
     Examples
     --------
