@@ -72,7 +72,7 @@ class PageBlocks:
             self.paths.append(path)
 
     def values(self, root: int, value: Any) -> Iterator[tuple[int, str]]:
-        """Yield the values of JSON but names of files, with their paths; values beyond the limit are the remainder.
+        """Yield values of JSON, except names of files, with their paths; values beyond the limit become the remainder.
 
         Keys are read in sorted order. Positions in lists do not count as keys, nor do keys that look made up.
 

@@ -12,7 +12,7 @@ from html import unescape
 from typing import Any
 from unicodedata import combining, normalize
 
-from crawlsched.change_detection.limits import DENSE, LOOKED_AT, MOST_BLOCKS, MOST_DENSE, MOST_KEPT, REMEMBERED
+from crawlsched.change_detection.limits import DEEPEST, DENSE, LOOKED_AT, MOST_BLOCKS, MOST_DENSE, MOST_KEPT
 
 __all__ = ["INLINE", "Tag", "n_read_singly", "normalised", "scan", "skimmed", "visible_text"]
 
@@ -53,7 +53,8 @@ _XHTML = "http://www.w3.org/1999/xhtml"
 _ATTRIBUTE = re.compile(r"""([^\s"'>/=]++)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'>]++)))?+""")
 # Unicode's normal form sorts the accents of a letter in quadratic time. So a run of this many accents is not
 # normalised.
-_MARKS = re.compile(rf"([^\w\s]{{{REMEMBERED},}}+)")
+_MOST_MARKS = DEEPEST // 4
+_MARKS = re.compile(rf"([^\w\s]{{{_MOST_MARKS},}}+)")
 _LONG_REFERENCE = re.compile(r"&#[xX]?[0-9a-fA-F]{9,}+;?")
 
 
@@ -190,7 +191,7 @@ def normalised(text: str, *, references: bool = True) -> str:
         text = unescape(_LONG_REFERENCE.sub("\ufffd", text) if "&#" in text else text)
     if not text.isascii():
         text = _UNSEEN_SPELLING.sub(lambda found: _SPELLING[ord(found[0])], text)
-        parts = _MARKS.split(text) if any(map(combining, text[::REMEMBERED])) else [text]
+        parts = _MARKS.split(text) if any(map(combining, text[::_MOST_MARKS])) else [text]
         text = "".join(part if number % 2 else normalize("NFC", part) for number, part in enumerate(parts))
     if len(text) <= MOST_KEPT:
         return " ".join(text.split())

@@ -142,9 +142,9 @@ class Recipe:
             return *self._of_page(decoded(*body[:3]), body.url), None
         else:
             blocks = page_blocks(self._kept(decoded(*body[:3])), self._ignored)
-        # A border between two blocks counts as white space.
         if self.method == "blocks":
             return self.id, blocks.counts, blocks
+        # A border between two blocks counts as white space.
         return self.id, blocks.text.replace("\n", " "), None
 
     def _of_page(self, markup: str, url: str) -> tuple[str, str]:

@@ -66,8 +66,8 @@ class SharedTexts:
             elif after is None:
                 is_without = (text in texts[place]) == (kind == "-")
             else:
-                short = [there for there in texts[place] if len(there) <= MOST_COMPARED]
-                is_without = any(_holds(there, text, after) for there in short) == (kind == "-")
+                is_long = any(len(there) > MOST_COMPARED for there in texts[place])
+                is_without = is_long or any(_holds(there, text, after) for there in texts[place]) == (kind == "-")
             if is_without and edit not in shows:
                 shown.n_without += 1
                 self.n_learned += 1

@@ -237,6 +237,7 @@ def _moved(before: Trace, now: Trace, same: list[tuple[int, int]], staying: Coun
 
 
 def _is_other_data(was: str, name: str) -> bool:
+    # Data are named by keys ("@a.b"), by an attribute ("[itemprop=...") or by words (lines, cells, elements, members).
     return was != name and (name[0] in "@[" or (" " in name and ">" not in name))
 
 
