@@ -135,10 +135,10 @@ class Candidates:
         self.n_aside = 0
         self.crawled_by = np.inf  # a page that was crawled after this time is not picked yet
 
-    def levels(self, hosts: npt.NDArray[Any]) -> float | FloatArray:
-        """Return the level of each host, or one number if no host has a level of its own. O(n)."""
+    def levels(self, hosts: npt.NDArray[Any]) -> FloatArray:
+        """Return the level of each host. O(n)."""
         if not self.host_levels:
-            return self.level
+            return np.full(hosts.size, self.level)
         own = np.array([self.host_levels.get(host, 0.0) for host in hosts.tolist()])
         higher: FloatArray = np.maximum(own, self.level)
         return higher

@@ -17,7 +17,8 @@ from crawlsched.pages.intervals import CrawlIntervals
 __all__ = ["AT_ONCE", "SLOTS_TOGETHER", "Filing"]
 
 
-# A queue has room for one candidate per 64 pages, within the limits `_FEWEST` and `_MOST`.
+# A queue has room for one candidate per 64 pages, within the limits `_FEWEST` and `_MOST`. When the candidates of
+# resting hosts fill half of the room, each of these hosts has at most `_FEWEST`.
 _FEWEST = 64
 _MOST = _FEWEST**2
 #: Pages that fall due within this number of slots become candidates together. Doing this for all of them takes about as
@@ -31,6 +32,8 @@ SLOTS_TOGETHER = 16
 AT_ONCE = 256
 # While there is no good candidate, a pick does this multiple of its usual work.
 _STEPS = 32
+# The lower level is exceeded by this multiple of the pages for which a queue has room.
+_NEAR = 16
 # A level is chosen from a sample so that at least this number of the sample's pages have higher values.
 _LEAST_RANK = 8
 # A page that was due too early is evaluated again when the time since its crawl has grown by this share.
@@ -55,8 +58,13 @@ class Filing:
         # Pages whose due times will be computed at the next look. Until then their entries in the column of due times
         # are lower bounds.
         self._filed: set[int] = set()
-        # Pages whose due times have to be computed anew, because the level of all hosts or of one host has fallen.
+        # Pages whose due times have to be computed anew: near pages, because the level of all hosts or of one host has
+        # fallen, and then ranges of all pages, because the lower level has fallen.
+        self._near_anew: list[range | IndexArray] = []
         self._anew: list[range | IndexArray] = []
+        # Due times are computed for this level first. A page that reaches it is near, and gets the time at which it
+        # reaches the level itself. When the level falls, only the due times of near pages have to be computed anew.
+        self._lower_level = 0.0
         # While first copies wait, a page with a copy is not picked again within these seconds.
         self._least_wait = 0.0
         # Before `_idle_until`, no waiting page may go. Until `_searched_until`, the search through all pages is not
@@ -85,7 +93,7 @@ class Filing:
         self._now = max(now, self._now)
         self.reserve(int(pages.max()) + 1)
         self._leave(pages)
-        self._due.place[pages], self._due.at[pages] = FILED, -np.inf
+        self._due.place[pages], self._due.at[pages], self._due.is_near[pages] = FILED, -np.inf, False
         if pages.size <= AT_ONCE:
             self._filed.update(pages.tolist())
         elif not self._due.are_many:
@@ -102,7 +110,7 @@ class Filing:
             self.file(np.array([page]), now)
             return
         self._now = max(now, self._now)
-        self._due.place[page], self._due.at[page] = FILED, -np.inf
+        self._due.place[page], self._due.at[page], self._due.is_near[page] = FILED, -np.inf, False
         self._filed.add(page)
         self._idle_until = -np.inf
 
@@ -172,12 +180,22 @@ class Filing:
         if self._queue.level <= 0.0 and pages.size > self._room:
             # A level that is too low rises as pages become candidates. A level that is too high has to be lowered, and
             # then all due times are computed anew.
-            values = self.values.value_at(self._may_go(self._some_rows(), now), now)
-            self._queue.level = _exceeded(values, self._room / 2 / self._pages.n)
+            sample = self._may_go(self._some(range(self._pages.n)), now)
+            self._queue.level, self._lower_level = self._come_down(sample, now, self._room / 2, self._pages.n, np.inf)
         not_before = np.where(self._due.place[pages] == FILED, self._due.at[pages], -np.inf)
-        reached = self.values.reaches(pages, self._queue.levels(self._pages.host[pages]), now)
-        times = np.minimum(np.maximum(reached, not_before), self._deadlines(pages))
+        times = np.minimum(np.maximum(self._reach(pages, now), not_before), self._deadlines(pages))
         self._due.set(pages, np.maximum(times, self._eligible_at(pages)))
+
+    def _reach(self, pages: IndexArray, now: float) -> FloatArray:
+        """Return when pages reach the lower level, or their host's level if they are near; note which are near."""
+        levels = self._queue.levels(self._pages.host[pages])
+        is_near = self._due.is_near[pages]
+        reached = self.values.reaches(pages, np.where(is_near, levels, np.minimum(levels, self._lower_level)), now)
+        get_near = np.flatnonzero((reached <= now) & ~is_near)
+        if get_near.size:
+            self._due.is_near[pages[get_near]] = True
+            reached[get_near] = self.values.reaches(pages[get_near], levels[get_near], now)
+        return reached
 
     def _put_new(self, pages: IndexArray, now: float) -> IndexArray:
         """Queue pages without a copy as new pages, unless they have to wait; return the pages with a copy."""
@@ -236,11 +254,6 @@ class Filing:
         """The greatest number of candidates in a queue."""
         return min(max(self._pages.n // _FEWEST, _FEWEST), _MOST)
 
-    @property
-    def _room_of_host(self) -> int:
-        """The greatest number of candidates of one resting host."""
-        return min(self._room // 4, _FEWEST)
-
     def _become_due(self, pages: IndexArray, now: float) -> None:
         """Make pages candidates, or set them aside if their hosts rest; raise a level that has too many candidates."""
         pages = self._put_new(pages, now)
@@ -257,7 +270,7 @@ class Filing:
         self._put_back(others, now)
         for host, set_aside in aside.items():
             self._due.place[set_aside] = ASIDE
-            if len(self._queue.aside[host]) > self._room_of_host:
+            if self._queue.n_aside > self._room // 2 and len(self._queue.aside[host]) > _FEWEST:
                 self._put_back(self._queue.raise_level(now, self._looked_until, host), now)
         self._make_room(now)
 
@@ -285,55 +298,75 @@ class Filing:
 
     def _bring_down(self, now: float) -> bool:
         """Lower the level so that some pages are due; return False if no page may go."""
-        queue = self._queue
-        pages = self._may_go(self._some_rows(), now)
+        queue, n = self._queue, min(self._pages.n, self._due.place.size)
+        near = np.flatnonzero(self._due.is_near)
+        self._picks_until_look = 0
+        if near.size > self._room and not self._anew:
+            pages = self._may_go(near, now)
+            level, lower_level = self._come_down(pages, now, self._room / 2, near.size, queue.level)
+            if level > self._lower_level:
+                queue.level, self._near_anew = level, [near]
+                if near.size > min(2 * _NEAR * self._room, n // 2):
+                    self._compute_all(near, max(lower_level, self._lower_level))
+                return True
+        pages = self._may_go(self._some(range(n)), now)
         if not pages.size:
             if len(queue.going) or now < self._searched_until:
                 return False
-            pages = self._may_go(np.arange(self._pages.n), now)
+            pages = self._may_go(np.arange(n), now)
             if not pages.size:
-                self._searched_until = now + self._pages.n // (8 * AT_ONCE) * self.slot
+                self._searched_until = now + n // (8 * AT_ONCE) * self.slot
                 self._idle_until = self._next_eligible(now)
                 return False
-        queue.level = self._come_down(pages, now, self._room / 2, self._pages.n, queue.level)
-        self._anew, self._picks_until_look = [range(self._pages.n)], 0
+        queue.level, lower_level = self._come_down(pages, now, self._room / 2, n, queue.level)
+        if self._anew and queue.level > self._lower_level:
+            self._near_anew = [near]
+        else:
+            self._compute_all(range(n), lower_level)
         return True
 
-    def _some_rows(self) -> IndexArray:
+    def _compute_all(self, rows: range | IndexArray, lower_level: float) -> None:
+        self._lower_level, self._due.is_near[:] = lower_level, False
+        self._near_anew, self._anew = [], [rows]
+
+    def _some(self, rows: range | IndexArray) -> IndexArray:
         """Return some rows at equal distances, different rows at each call; O(1)."""
-        step = 1 + self._pages.n // (8 * AT_ONCE)
-        return np.arange(next(self._samples) % step, self._pages.n, step)
+        step = 1 + len(rows) // (8 * AT_ONCE)
+        return np.array(rows[next(self._samples) % step :: step], np.intp)
 
     def _go_on(self) -> bool:
         """Compute some due times anew if the level has fallen; return False if none had to be computed."""
-        if not self._anew:
+        anew = self._near_anew or self._anew
+        if not anew:
             return False
-        some, rest = self._anew[0][:AT_ONCE], self._anew[0][AT_ONCE:]
-        self._anew[:1] = [rest] if len(rest) else []
+        some, rest = anew[0][:AT_ONCE], anew[0][AT_ONCE:]
+        anew[:1] = [rest] if len(rest) else []
         rows = np.array(some, np.intp)
-        rows = rows[rows < self._due.place.size]
         place = self._due.place[rows]
         waits = ((place == WAITING) | (place == SOON)) & (self._due.at[rows] > self._now)
         self._reckon(rows[waits], self._now)
         return True
 
-    def _come_down(self, pages: IndexArray, now: float, n_above: float, n_pages: int, most: float) -> float:
-        """Return the level that `n_above` of all pages exceed, by a sample; make the sample's pages above it due."""
-        pages = _sample(pages)
+    def _come_down(self, pages: IndexArray, now: float, above: float, n_pages: int, most: float) -> tuple[float, float]:
+        """Return the level that `above` of all pages exceed, by a sample, and a lower level.
+
+        Make the sample's pages above the level due.
+        """
+        pages = self._some(pages)
         values = self.values.value_at(pages, now)
-        level = min(_exceeded(values, n_above / max(n_pages, 1)), most)
+        level = min(_exceeded(values, above / max(n_pages, 1)), most)
         best = pages[values >= level]
         self._due.set(best, np.full(best.size, now))
-        return level
+        n_near = _NEAR * self._room
+        return level, min(_exceeded(values, n_near / n_pages), level) if n_near < n_pages else level
 
     def _bring_host_down(self, host: int, now: float) -> None:
-        queue = self._queue
-        rows = np.flatnonzero(self._pages.host[: self._pages.n] == host)
-        most, n_above = ENOUGH * queue.host_levels[host], self._room_of_host / 2
-        queue.host_levels[host] = self._come_down(self._may_go(rows, now), now, n_above, rows.size, most)
+        queue, near = self._queue, np.flatnonzero(self._due.is_near)
+        rows, most = near[self._pages.host[near] == host], ENOUGH * queue.host_levels[host]
+        queue.host_levels[host], _ = self._come_down(self._may_go(rows, now), now, _FEWEST / 2, rows.size, most)
         if queue.host_levels[host] <= queue.level:
             del queue.host_levels[host]
-        self._anew.insert(0, rows)
+        self._near_anew.insert(0, rows)
 
     def _may_go(self, rows: IndexArray, now: float, resting: bool = False) -> IndexArray:
         """Return waiting pages that have a copy and may be crawled now: pages of resting hosts, or of others."""
@@ -354,10 +387,9 @@ class Filing:
 
     def _work(self, now: float) -> None:
         self._due.work()
-        queue = self._queue
-        n_going = len(queue.going)
         # Begin when less than a quarter of the room is filled. The last candidates are picked meanwhile.
-        if n_going > 0 and 4 * (n_going + queue.n_aside) < self._room and queue.level > 0.0 and not self._anew:
+        is_short = 0 < 4 * len(self._queue.going) < self._room
+        if is_short and self._queue.level > 0.0 and not (self._anew or self._near_anew):
             self._bring_down(now)
         self._go_on()
 
@@ -378,10 +410,6 @@ class Filing:
         self._make_room(self._now)
         for pages in (self.new, self._overdue, self._forced):
             pages.host_returns(host)
-
-
-def _sample(pages: IndexArray) -> IndexArray:
-    return pages[:: 1 + pages.size // (8 * AT_ONCE)]
 
 
 def _exceeded(values: FloatArray, share: float) -> float:

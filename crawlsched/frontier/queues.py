@@ -178,6 +178,5 @@ class HostQueue:
     def likely(self, n: int, until: float = inf) -> list[int]:
         """Return up to `n` pages with keys up to `until`, in their order, without pages of resting hosts; O(n)."""
         going = (pages.at.values() for host, pages in self._pages.items() if host not in self._resting)
-        return [
-            page for _, page in nsmallest(n, (entry for entries in going for entry in entries if entry[0] <= until))
-        ]
+        entries = (entry for of_host in going for entry in of_host if entry[0] <= until)
+        return [page for _, page in nsmallest(n, entries)]

@@ -238,14 +238,15 @@ def test_a_crawl_in_the_future_is_clipped_and_counted() -> None:
 def test_announcements_do_not_wait_until_a_plan_is_adopted() -> None:
     """Slices of both are taken in turn, those of the plan with some picks between them."""
     planner = Planner(10.0)
-    load_crawled(planner, PICKS_A_SLICE**2 * PLAN_SLICE)
+    n_picks = 3  # between two slices, for this number of pages
+    load_crawled(planner, n_picks * PICKS_A_SLICE * PLAN_SLICE)
     planner.adopt(plan(planner.snapshot(), 10.0), 2.0)
     planner.signalled(np.arange(2 * SLICE), 0, 2.0)
     for _ in range(4):
         assert planner.work(2.0)
     assert planner.pages.n_signals[: planner.pages.n].sum() == 2 * SLICE
     assert planner.in_force.placed == PLAN_SLICE
-    for _ in range(PICKS_A_SLICE):
+    for _ in range(n_picks):
         assert planner.work(2.0)
     assert planner.in_force.placed == 2 * PLAN_SLICE
 
