@@ -388,7 +388,7 @@ class Filing:
     def _work(self, now: float) -> None:
         self._due.work()
         # Begin when less than a quarter of the room is filled. The last candidates are picked meanwhile.
-        is_short = 0 < 4 * len(self._queue.going) < self._room
+        is_short = 0 < 4 * len(self._queue.going) < self._room - 4 * self._queue.n_aside
         if is_short and self._queue.level > 0.0 and not (self._anew or self._near_anew):
             self._bring_down(now)
         self._go_on()
