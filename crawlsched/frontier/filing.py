@@ -32,7 +32,7 @@ SLOTS_TOGETHER = 16
 AT_ONCE = 256
 # While there is no good candidate, a pick does this multiple of its usual work.
 _STEPS = 32
-# The lower level is exceeded by this multiple of the pages for which a queue has room.
+# This multiple of the pages that exceed the level exceed the lower level.
 _NEAR = 16
 # A level is chosen from a sample so that at least this number of the sample's pages have higher values.
 _LEAST_RANK = 8
@@ -99,9 +99,9 @@ class Filing:
         elif not self._due.are_many:
             self._reckon(pages, self._now)
         else:  # the next picks place these pages by their values
-            pages = self._put_new(pages, self._now)
-            self._due.set(pages, np.maximum(self._deadlines(pages), self._eligible_at(pages)))
-            self._anew.append(range(int(pages.min(initial=0)), int(pages.max(initial=-1)) + 1))
+            known = self._put_new(pages, self._now)
+            self._due.set(known, np.maximum(self._deadlines(known), self._eligible_at(known)))
+            self._anew.append(range(int(pages.min()), int(pages.max()) + 1))
         self._picks_until_look, self._idle_until = 0, -np.inf
 
     def file_one(self, page: int, now: float) -> None:
@@ -177,7 +177,7 @@ class Filing:
         pages = self._put_new(pages, now)
         if not pages.size:
             return
-        if self._queue.level <= 0.0 and pages.size > self._room:
+        if self._queue.level <= 0.0 and (self._anew or pages.size > self._room):
             # A level that is too low rises as pages become candidates. A level that is too high has to be lowered, and
             # then all due times are computed anew.
             sample = self._may_go(self._some(range(self._pages.n)), now)
@@ -302,7 +302,7 @@ class Filing:
         near = np.flatnonzero(self._due.is_near)
         self._picks_until_look = 0
         if near.size > self._room and not self._anew:
-            pages = self._may_go(near, now)
+            pages = self._may_go(self._some(near), now)
             level, lower_level = self._come_down(pages, now, self._room / 2, near.size, queue.level)
             if level > self._lower_level:
                 queue.level, self._near_anew = level, [near]
@@ -354,16 +354,18 @@ class Filing:
         """
         pages = self._some(pages)
         values = self.values.value_at(pages, now)
-        level = min(_exceeded(values, above / max(n_pages, 1)), most)
+        rank = max(int(above / max(n_pages, 1) * pages.size), _LEAST_RANK)
+        level = min(_exceeded(values, rank), most)
         best = pages[values >= level]
         self._due.set(best, np.full(best.size, now))
-        n_near = _NEAR * self._room
-        return level, min(_exceeded(values, n_near / n_pages), level) if n_near < n_pages else level
+        return level, min(_exceeded(values, _NEAR * rank), level) if _NEAR * rank < pages.size else level
 
     def _bring_host_down(self, host: int, now: float) -> None:
         queue, near = self._queue, np.flatnonzero(self._due.is_near)
         rows, most = near[self._pages.host[near] == host], ENOUGH * queue.host_levels[host]
-        queue.host_levels[host], _ = self._come_down(self._may_go(rows, now), now, _FEWEST / 2, rows.size, most)
+        queue.host_levels[host], _ = self._come_down(
+            self._may_go(self._some(rows), now), now, _FEWEST / 2, rows.size, most
+        )
         if queue.host_levels[host] <= queue.level:
             del queue.host_levels[host]
         self._near_anew.insert(0, rows)
@@ -412,10 +414,6 @@ class Filing:
             pages.host_returns(host)
 
 
-def _exceeded(values: FloatArray, share: float) -> float:
-    """Return a number that about this share of the values exceed; 0 if there are no values."""
-    if not values.size:
-        return 0.0
-    # A level that is too low rises as pages become candidates. After each fall, all due times are computed anew.
-    rank = max(int(share * values.size), _LEAST_RANK)
-    return float(np.sort(values)[::-1].item(min(rank, values.size - 1)))
+def _exceeded(values: FloatArray, rank: int) -> float:
+    """Return the value that `rank` of the values exceed, or the lowest value; 0 if there are no values."""
+    return float(np.sort(values)[-1 - min(rank, values.size - 1)]) if values.size else 0.0
