@@ -11,6 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from crawlsched.frontier import DiscoveryShare, due_times, filing
 from crawlsched.frontier.candidates import Candidates
+from crawlsched.frontier.due_times import SOON, WAITING
 from crawlsched.frontier.filing import SLOTS_TOGETHER
 from crawlsched.frontier.queues import FairQueue
 from crawlsched.pages import FREE, LIVE
@@ -383,8 +384,41 @@ def test_a_slot_is_not_lost_while_due_times_are_reckoned_anew() -> None:
     load_crawled(planner, n, now, host=hosts, importance=importance, crawled_at=10.0 * np.arange(n))
     for _ in range(1500):
         now += 0.01
-        rests = bool(planner.frontier._anew)
+        rests = bool(planner.frontier._anew or planner.frontier._near_anew)
         assert planner.pick(now, lambda host, at, rests=rests: at + 5.0 * (rests and host == 0)) is not None
+
+
+@pytest.mark.parametrize("n", [4000, 20_000])
+def test_a_waiting_page_is_below_the_level_for_which_its_due_time_was_computed(n: int) -> None:
+    """A near page is below the level, any other below the lower level, also while the level falls with each pick."""
+    world = World(collection(n, 200.0, announced=1 / 3))
+    planner, frontier, due = world.planner, world.planner.frontier, world.planner.frontier._due
+    for bandwidth in (200.0, 20_000.0, 20_000.0, 100.0):
+        planner.set_bandwidth(bandwidth, world.now)
+        world.run(1500)
+        while frontier._go_on():
+            pass
+        soon = world.now + 2 * SLOTS_TOGETHER / bandwidth
+        waits = np.flatnonzero(np.isin(due.place, (WAITING, SOON)) & (due.at > soon))
+        values, is_near = planner.crawl_values.value_at(waits, world.now), due.is_near[waits]
+        assert 100 < is_near.sum() < 0.9 * waits.size
+        assert (values[is_near] < 1.03 * frontier._queue.level).all()
+        assert (values[~is_near] < 1.03 * frontier._lower_level).all()
+
+
+def test_due_times_are_computed_once_for_pages_that_are_loaded_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pages of each block, not all from the first page on."""
+    monkeypatch.setattr(due_times, "ROWS_AT_ONCE", 32)
+    planner, n, block = Planner(1.0), 8000, 1000
+    planner.reserve(n)
+    for begin in range(0, n, block):
+        columns = {"importance": np.linspace(1.0, 10.0, block), "crawled_at": np.linspace(1.0, 1000.0, block)}
+        pages = np.arange(begin, begin + block)
+        planner.load({"page": pages, "state": np.full(block, LIVE), "host": 0 * pages, **columns}, None, 1000.0)
+    n_steps = 0
+    while planner.frontier._go_on():
+        n_steps += 1
+    assert n_steps <= n // filing.AT_ONCE + n // block
 
 
 def test_pages_are_foreseen_in_the_order_in_which_they_go() -> None:
