@@ -98,13 +98,16 @@ class Frontier(Filing):
         found += new[:n_new] + known.tolist() + new[n_new:]
         if len(found) < n:
             found += self._due.soonest(n - len(found)).tolist()
+        if len(found) < n:
+            others = self._may_go(self._some(range(self._pages.n)), self._now)
+            found += others[np.argsort(self._due.at[others], kind="stable")].tolist()
         return np.array(list(dict.fromkeys(found))[:n], np.intp)
 
     # -- picks
 
     def advance(self, now: float) -> None:
         """Bring the frontier up to `now`, as `pick` does; amortised O(log n) for each page that falls due."""
-        self._look(now)
+        self._follow(now)
 
     def pick(self, now: float, host_free_at: HostFreeAt) -> Pick | None:
         """Take out and return the page to crawl now; None if no page may go. Amortised O(log n), plus a few values.
