@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from crawlsched.frontier import Frontier
 from crawlsched.frontier.due_times import ASIDE, CANDIDATE, FILED, NEW, OVERDUE, SOON, WAITING
+from crawlsched.frontier.new_pages import NewPages
 from crawlsched.pages import LIVE
 from crawlsched.planner import Pick, Planner
 
@@ -50,13 +51,26 @@ def load_crawled(planner: Planner, n: int, now: float = 0.0, **columns: npt.Arra
     planner.load({"page": np.arange(n), **{name: np.resize(one, n) for name, one in given.items()}}, None, now)
 
 
+def check_lines(new: NewPages, waiting: npt.NDArray[np.intp]) -> None:
+    """Exactly these pages are in the lines of new pages, each in the right line."""
+    found = []
+    for line in new._lines[1:]:
+        page = line.first
+        while page >= 0:
+            assert new._key(page) == (line.priority, line.host, line.part)
+            found.append(page)
+            page = new._next.item(page)
+    assert sorted(found) == waiting.tolist()
+    assert len(new) == len(found) == new.of_host.total()
+
+
 def check_places(frontier: Frontier, now: float) -> None:
     """Every page stands where its place says, and only there; nobody in the column is due before the order ends."""
     due, places = frontier._due, frontier._due.place
     order = {page for time, page in due._heap if due.at[page] == time}
     assert set(np.flatnonzero(places == SOON).tolist()) <= order
     assert not (due.at[places == WAITING] < due._complete_until).any()
-    frontier.new.check(np.flatnonzero(places == NEW))
+    check_lines(frontier.new, np.flatnonzero(places == NEW))
     going = frontier._queue.going.pages.tolist()
     aside = [page for lines in frontier._queue.aside.values() for page in lines.pages.tolist()]
     assert sorted(going) == np.flatnonzero(places == CANDIDATE).tolist()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import count
+from math import ceil
 
 import numpy as np
 
@@ -149,7 +150,7 @@ class Filing:
         place = self._due.place.item(page)
         if place == NEW:
             self.new.discard(page)
-        elif place > SOON:
+        elif place in (CANDIDATE, ASIDE):
             self._queue.discard(page)
         self._overdue.discard(page)
 
@@ -237,6 +238,9 @@ class Filing:
             eligible_at = self._eligible_at(pages)
             is_barred = eligible_at > now
             self._due.set(pages[is_barred], eligible_at[is_barred])
+            if is_barred.any():  # the next look comes when the first of these may go
+                slots = ceil((eligible_at[is_barred].min() - now) / self.slot)
+                self._picks_until_look = min(self._picks_until_look, slots)
             self._become_due(pages[~is_barred], now)
         if self._queue.host_levels:
             going = set(self._queue.going.hosts.tolist())

@@ -8,7 +8,6 @@ from collections.abc import Callable, Container
 from math import inf
 
 import numpy as np
-import numpy.typing as npt
 
 from crawlsched.columns.array_types import IndexArray
 from crawlsched.columns.growing import grown
@@ -229,15 +228,3 @@ class NewPages:
             if len(found) >= n:
                 break
         return found[:n]
-
-    def check(self, waiting: npt.NDArray[np.intp]) -> None:
-        """Raise `AssertionError` unless exactly these pages are in lines, each in the right line. O(n)."""
-        found = []
-        for line in self._lines[1:]:
-            page = line.first
-            while page >= 0:
-                assert self._key(page) == (line.priority, line.host, line.part)
-                found.append(page)
-                page = self._next.item(page)
-        assert sorted(found) == waiting.tolist()
-        assert self._n == len(found) == self.of_host.total()

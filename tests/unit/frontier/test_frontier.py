@@ -217,10 +217,6 @@ class Histories(RuleBasedStateMachine):
             return
         assert self.busy.get(int(columns.host[page]), 0.0) <= self.now
         assert max(columns.not_before.item(page), columns.crawled_at.item(page) + shortest) <= self.now
-        frontier = self.planner.frontier
-        looked_at = frontier._looked_until - frontier._slots_together * frontier.slot
-        if looked_at < frontier._eligible_at(np.array([best])).item():  # it waits for the next look
-            return
         picked, highest = self.planner.crawl_values.value_at(np.array([page, best]), self.now)
         assert picked >= self.enough * highest
 
