@@ -149,18 +149,8 @@ class Candidates:
         """Add pages that are worth enough by `until`; return the others, and the pages set aside of each host. O(n)."""
         lines, hosts = self.going.of(pages, now), self._columns.host[pages]
         enough = lines[0] + lines[1] * (until - now) >= ENOUGH * self.levels(hosts)
-        others, aside = pages[~enough], {}
-        for host in {host for host in hosts[enough].tolist() if host in resting}:
-            chosen = enough & (hosts == host)
-            aside[host] = self._set_aside(host, pages[chosen], hosts[chosen], lines[:, chosen])
-            enough &= ~chosen
         self.going.append(pages[enough], hosts[enough], lines[:, enough])
-        return others, aside
-
-    def _set_aside(self, host: int, pages: IndexArray, hosts: npt.NDArray[np.int32], lines: FloatArray) -> IndexArray:
-        self.aside.setdefault(host, ValueLines(self._columns, self._values)).append(pages, hosts, lines)
-        self.n_aside += pages.size
-        return pages
+        return pages[~enough], {host: self.rest(host) for host in set(hosts[enough].tolist()) if host in resting}
 
     def _values_at(self, now: float) -> FloatArray:
         values = self.going.values_at(now)
@@ -210,7 +200,10 @@ class Candidates:
         chosen = self.going.hosts == host
         if not chosen.any():
             return np.zeros(0, np.intp)
-        return self._set_aside(host, *self.going.take(chosen))
+        taken = self.going.take(chosen)
+        self.aside.setdefault(host, ValueLines(self._columns, self._values)).append(*taken)
+        self.n_aside += taken[0].size
+        return taken[0]
 
     def returns(self, host: int) -> IndexArray:
         """Let a host's candidates take part again, and return them. O(candidates of the host)."""
@@ -224,7 +217,10 @@ class Candidates:
 
     def discard(self, page: int) -> None:
         """Take out a page that is a candidate. O(candidates)."""
-        host = self._columns.host.item(page)
-        lines = self.aside.get(host, self.going)
-        lines.take_row(int((lines.pages == page).argmax()))
-        self.n_aside -= host in self.aside
+        aside = self.aside.get(self._columns.host.item(page))
+        for lines in (self.going, aside) if aside is not None else (self.going,):
+            rows = (lines.pages == page).nonzero()[0]
+            if rows.size:
+                lines.take_row(rows.item(0))
+                self.n_aside -= lines is aside
+                return

@@ -108,6 +108,7 @@ class Frontier(Filing):
     def advance(self, now: float) -> None:
         """Bring the frontier up to `now`, as `pick` does; amortised O(log n) for each page that falls due."""
         self._follow(now)
+        self._look(now)
 
     def pick(self, now: float, host_free_at: HostFreeAt) -> Pick | None:
         """Take out and return the page to crawl now; None if no page may go. Amortised O(log n), plus a few values.
