@@ -98,9 +98,6 @@ class Frontier(Filing):
         found += new[:n_new] + known.tolist() + new[n_new:]
         if len(found) < n:
             found += self._due.soonest(n - len(found)).tolist()
-        if len(found) < n:
-            others = self._may_go(self._some(range(self._pages.n)), self._now)
-            found += others[np.argsort(self._due.at[others], kind="stable")].tolist()
         return np.array(list(dict.fromkeys(found))[:n], np.intp)
 
     # -- picks
