@@ -34,7 +34,7 @@ AT_ONCE = 256
 # While there is no good candidate, a pick does this multiple of its usual work.
 _STEPS = 32
 # This multiple of the pages that exceed the level exceed the lower level.
-_NEAR = 16
+_NEAR = 32
 # A level is chosen from a sample so that at least this number of the sample's pages have higher values.
 _LEAST_RANK = 8
 # A page that was due too early is evaluated again when the time since its crawl has grown by this share.
@@ -59,8 +59,8 @@ class Filing:
         # Pages whose due times will be computed at the next look. Until then their entries in the column of due times
         # are lower bounds.
         self._filed: set[int] = set()
-        # Pages whose due times have to be computed anew: near pages, because the level of all hosts or of one host has
-        # fallen, and then ranges of all pages, because the lower level has fallen.
+        # Pages whose due times have to be computed anew: first near pages, because the level of all hosts or of one
+        # host has fallen; then other pages, because they were loaded, or because the lower level has changed.
         self._near_anew: list[range | IndexArray] = []
         self._anew: list[range | IndexArray] = []
         # Due times are computed for this level first. A page that reaches it is near, and gets the time at which it
@@ -180,7 +180,7 @@ class Filing:
             return
         if self._queue.level <= 0.0 and (self._anew or pages.size > self._room):
             # A level that is too low rises as pages become candidates. A level that is too high has to be lowered, and
-            # then all due times are computed anew.
+            # then due times are computed anew.
             sample = self._may_go(self._some(range(self._pages.n)), now)
             self._queue.level, self._lower_level = self._come_down(sample, now, self._room / 2, self._pages.n, np.inf)
         not_before = np.where(self._due.place[pages] == FILED, self._due.at[pages], -np.inf)
@@ -219,11 +219,14 @@ class Filing:
 
     def _follow(self, now: float) -> None:
         """Let hosts return and pages become due, up to `now`."""
+        self._let_hosts_return(now)
+        if self._picks_until_look <= 0 or not len(self._queue.going):
+            self._look(now)
+
+    def _let_hosts_return(self, now: float) -> None:
         self._now = max(now, self._now)
         while (host := self._resting.first()) is not None and self._resting.at[host] <= now:
             self.release_host(host)
-        if self._picks_until_look <= 0 or not len(self._queue.going):
-            self._look(now)
 
     def _look(self, now: float) -> None:
         """Compute the due times of filed pages, and make due pages candidates."""
@@ -244,8 +247,10 @@ class Filing:
             self._become_due(pages[~is_barred], now)
         if self._queue.host_levels:
             going = set(self._queue.going.hosts.tolist())
-            for host in self._queue.host_levels.keys() - self._resting.at.keys() - going:
-                self._bring_host_down(host, now)
+            if hosts := self._queue.host_levels.keys() - self._resting.at.keys() - going:
+                near = np.flatnonzero(self._due.is_near)
+                for host in hosts:
+                    self._bring_host_down(host, near, now)
 
     @property
     def _slots_together(self) -> int:
@@ -310,14 +315,14 @@ class Filing:
             level, lower_level = self._come_down(pages, now, self._room / 2, near.size, queue.level)
             if level > self._lower_level:
                 queue.level, self._near_anew = level, [near]
-                if near.size > min(2 * _NEAR * self._room, n // 2):
-                    self._compute_all(near, max(lower_level, self._lower_level))
+                if near.size > min(_NEAR * self._room, n // 2):
+                    self._begin_anew(near, max(lower_level, self._lower_level))
                 return True
         pages = self._may_go(self._some(range(n)), now)
         if not pages.size:
             if len(queue.going) or now < self._searched_until:
                 return False
-            pages = self._may_go(np.arange(n), now)
+            pages = self._some(self._may_go(np.arange(n), now))
             if not pages.size:
                 self._searched_until = now + n // (8 * AT_ONCE) * self.slot
                 self._idle_until = self._next_eligible(now)
@@ -326,10 +331,10 @@ class Filing:
         if self._anew and queue.level > self._lower_level:
             self._near_anew = [near]
         else:
-            self._compute_all(range(n), lower_level)
+            self._begin_anew(range(n), lower_level)
         return True
 
-    def _compute_all(self, rows: range | IndexArray, lower_level: float) -> None:
+    def _begin_anew(self, rows: range | IndexArray, lower_level: float) -> None:
         self._lower_level, self._due.is_near[:] = lower_level, False
         self._near_anew, self._anew = [], [rows]
 
@@ -352,11 +357,10 @@ class Filing:
         return True
 
     def _come_down(self, pages: IndexArray, now: float, above: float, n_pages: int, most: float) -> tuple[float, float]:
-        """Return the level that `above` of all pages exceed, by a sample, and a lower level.
+        """Return the level that `above` of `n_pages` exceed, by a sample of them, and a lower level.
 
         Make the sample's pages above the level due.
         """
-        pages = self._some(pages)
         values = self.values.value_at(pages, now)
         rank = max(int(above / max(n_pages, 1) * pages.size), _LEAST_RANK)
         level = min(_exceeded(values, rank), most)
@@ -364,9 +368,9 @@ class Filing:
         self._due.set(best, np.full(best.size, now))
         return level, min(_exceeded(values, _NEAR * rank), level) if _NEAR * rank < pages.size else level
 
-    def _bring_host_down(self, host: int, now: float) -> None:
-        queue, near = self._queue, np.flatnonzero(self._due.is_near)
-        rows, most = near[self._pages.host[near] == host], ENOUGH * queue.host_levels[host]
+    def _bring_host_down(self, host: int, near: IndexArray, now: float) -> None:
+        queue, rows = self._queue, near[self._pages.host[near] == host]
+        most = ENOUGH * queue.host_levels[host]
         queue.host_levels[host], _ = self._come_down(
             self._may_go(self._some(rows), now), now, _FEWEST / 2, rows.size, most
         )

@@ -104,7 +104,7 @@ class Frontier(Filing):
 
     def advance(self, now: float) -> None:
         """Bring the frontier up to `now`, as `pick` does; amortised O(log n) for each page that falls due."""
-        self._follow(now)
+        self._let_hosts_return(now)
         self._look(now)
 
     def pick(self, now: float, host_free_at: HostFreeAt) -> Pick | None:
