@@ -48,18 +48,23 @@ class Grid:
         self._times: FloatArray = np.geomspace(self.elapsed[0], self.elapsed[-1], 128)
         self._values = gain(self._times, rates[:, np.newaxis]).astype(np.float32)
 
-    def elapsed_at(self, weights: FloatArray, aim: FloatArray) -> FloatArray:
-        """Return the seconds τ after which Σ w (1 - (1 + r τ) exp(-r τ)) / r reaches `aim`, above 0; inf: never."""
-        found = np.empty(aim.size)
-        for part in blocks(aim.size, self._times.size):
-            found[part] = self._elapsed_at(weights[part].astype(np.float32), aim[part])
+    def elapsed_at(self, weights: FloatArray, aims: FloatArray) -> FloatArray:
+        """Return the seconds τ after which Σ w (1 - (1 + r τ) exp(-r τ)) / r reaches `aims`, above 0; inf: never.
+
+        `weights` has a row for each page, and `aims` has a column for each page.
+        """
+        found, n = np.empty(aims.shape), len(weights)
+        for block in blocks(n, self._times.size):
+            values = np.empty((block.stop - block.start, self._times.size), np.float32)
+            for start in range(0, len(values), _PRODUCT):
+                part = slice(start, start + _PRODUCT)
+                np.matmul(weights[block][part].astype(np.float32), self._values, out=values[part])
+            for row, aim in enumerate(aims[:, block]):
+                found[row, block] = self._elapsed_at(values, aim)
         return found
 
-    def _elapsed_at(self, weights: FloatArray, aim: FloatArray) -> FloatArray:
-        values, times = np.empty((aim.size, self._times.size), np.float32), self._times
-        for start in range(0, aim.size, _PRODUCT):
-            part = slice(start, start + _PRODUCT)
-            np.matmul(weights[part], self._values, out=values[part])
+    def _elapsed_at(self, values: FloatArray, aim: FloatArray) -> FloatArray:
+        times = self._times
         cell = np.count_nonzero(values < aim[:, np.newaxis], axis=1)
         above, row = np.clip(cell, 1, times.size - 1), np.arange(aim.size)
         low, high = np.log(values[row, above - 1]), np.log(values[row, above])

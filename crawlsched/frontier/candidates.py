@@ -23,11 +23,12 @@ class CrawlValues(Protocol):
     def value_at(self, pages: IndexArray, now: float | FloatArray) -> FloatArray:
         """Return the crawl values of pages at one time, or at a time for each page; shape (n,). O(n K) for K rates."""
 
-    def reaches(self, pages: IndexArray, level: float | FloatArray, now: float) -> FloatArray:
-        """Estimate when crawl values reach a level, in POSIX seconds, `now` or later; inf: never. O(n K).
+    def reaches(self, pages: IndexArray, levels: FloatArray, now: float) -> FloatArray:
+        """Estimate when crawl values reach levels, in POSIX seconds, `now` or later; inf: never. O(n K).
 
-        If the time is too early, the page is only evaluated once more. If the time is too late, the crawl is late. So
-        the estimate has to be too early rather than too late.
+        `levels` and the result have the shape (m, n): a column for each page. If the time is too early, the page is
+        only evaluated once more. If the time is too late, the crawl is late. So the estimate has to be too early rather
+        than too late.
         """
 
 

@@ -31,8 +31,11 @@ SLOTS_TOGETHER = 16
 #: millisecond where no page is announced, and up to 6 where all pages are. A sample has eight times this number of
 #: pages.
 AT_ONCE = 256
-# While there is no good candidate, a pick does this multiple of its usual work.
-_STEPS = 32
+# Due times are computed anew for this multiple of `AT_ONCE` pages with each `_TOGETHER`-th pick: for a few announced
+# pages it takes as long as for many.
+_TOGETHER = 4
+# While there is no good candidate, a pick does at most this number of steps of such work.
+_STEPS = 8
 # This multiple of the pages that exceed the level exceed the lower level.
 _NEAR = 32
 # A level is chosen from a sample so that at least this number of the sample's pages have higher values.
@@ -55,7 +58,7 @@ class Filing:
         self._queue, self.new = Candidates(pages, values), NewPages(pages, self._resting)
         # Forced pages, and due pages that have a deadline.
         self._forced, self._overdue = HostQueue(self._resting), HostQueue(self._resting)
-        self._force_numbers, self._samples = count(), count()
+        self._force_numbers, self._samples, self._n_picks = count(), count(), count()
         # Pages whose due times will be computed at the next look. Until then their entries in the column of due times
         # are lower bounds.
         self._filed: set[int] = set()
@@ -190,12 +193,11 @@ class Filing:
     def _reach(self, pages: IndexArray, now: float) -> FloatArray:
         """Return when pages reach the lower level, or their host's level if they are near; note which are near."""
         levels = self._queue.levels(self._pages.host[pages])
-        is_near = self._due.is_near[pages]
-        reached = self.values.reaches(pages, np.where(is_near, levels, np.minimum(levels, self._lower_level)), now)
-        get_near = np.flatnonzero((reached <= now) & ~is_near)
-        if get_near.size:
-            self._due.is_near[pages[get_near]] = True
-            reached[get_near] = self.values.reaches(pages[get_near], levels[get_near], now)
+        lower = np.where(self._due.is_near[pages], levels, np.minimum(levels, self._lower_level))
+        reaches_lower, reaches_level = self.values.reaches(pages, np.stack([lower, levels]), now)
+        get_near = reaches_lower <= now
+        self._due.is_near[pages[get_near]] = True
+        reached: FloatArray = np.where(get_near, reaches_level, reaches_lower)
         return reached
 
     def _put_new(self, pages: IndexArray, now: float) -> IndexArray:
@@ -348,7 +350,7 @@ class Filing:
         anew = self._near_anew or self._anew
         if not anew:
             return False
-        some, rest = anew[0][:AT_ONCE], anew[0][AT_ONCE:]
+        some, rest = anew[0][: _TOGETHER * AT_ONCE], anew[0][_TOGETHER * AT_ONCE :]
         anew[:1] = [rest] if len(rest) else []
         rows = np.array(some, np.intp)
         place = self._due.place[rows]
@@ -401,7 +403,8 @@ class Filing:
         is_short = 0 < 4 * len(self._queue.going) < self._room - 4 * self._queue.n_aside
         if is_short and self._queue.level > 0.0 and not (self._anew or self._near_anew):
             self._bring_down(now)
-        self._go_on()
+        if next(self._n_picks) % _TOGETHER == 0:
+            self._go_on()
 
     # -- hosts
 

@@ -80,32 +80,29 @@ class PosteriorValues(CrawlValues):
         rate, weight = self.announcements.signals(pages)
         return self._values(pages, crawled_at, np.stack([rate, weight, weight * n_signals]), now)
 
-    def reaches(self, pages: IndexArray, level: float | FloatArray, now: float) -> FloatArray:
-        """Estimate when crawl values of pages with a copy reach a level; for announced pages the time is too early."""
-        crawled_at, importance = self._pages.crawled_at[pages], self._pages.importance[pages].astype(np.float64)
-        levels = np.broadcast_to(np.asarray(level, np.float64), pages.shape)
-        times = np.where(levels > 0.0, np.inf, now)
-        grows = np.flatnonzero((importance > 0.0) & (levels > 0.0))
+    def reaches(self, pages: IndexArray, levels: FloatArray, now: float) -> FloatArray:
+        """Estimate when crawl values of pages with a copy reach levels; for announced pages the times are too early."""
+        times, importance = np.where(levels > 0.0, np.inf, now), self._pages.importance[pages].astype(np.float64)
+        grows = np.flatnonzero(importance > 0.0)
         if not grows.size:
             return times
         # The times are computed without further announcements, because the prospect of announcements only lowers a
         # value.
-        pages, aim = pages[grows], levels[grows] / importance[grows]
-        signals, weights = self.announcements.gathered(pages), self.value_weights(pages)
-        found = np.fmax(crawled_at[grows] + self._grid.elapsed_at(weights, aim), now)
-        rate, weight, evidence = signals
-        elapsed = np.maximum(now - crawled_at[grows], 0.0)
-        noisy = (rate > 0.0) & (weight > 0.0)
+        pages, aims = pages[grows], levels[:, grows] / importance[grows]
+        crawled_at, weights = self._pages.crawled_at[pages], self.value_weights(pages)
+        rate, weight, evidence = signals = self.announcements.gathered(pages)
+        found = np.fmax(crawled_at + self._grid.elapsed_at(weights, aims), now)
+        elapsed, noisy = np.maximum(now - crawled_at, 0.0), (rate > 0.0) & (weight > 0.0)
         announced = np.flatnonzero(noisy & (evidence > 0.0))
         if announced.size:
             likely_stale = elapsed[announced, np.newaxis] * self._grid.rates + evidence[announced, np.newaxis]
             value, slope, curvature = self._grid.announced(weights[announced], likely_stale)
-            found[announced] = now + tangent_wait(aim[announced] - value, slope, curvature)
-        close = np.flatnonzero(noisy & (found <= now))
+            found[:, announced] = now + tangent_wait(aims[:, announced] - value, slope, curvature)
+        close = np.flatnonzero(noisy & (found <= now).any(axis=0))
         if close.size:
             value, slope, curvature = self._grid.noisy(weights[close], elapsed[close], signals[:, close])
-            found[close] = now + tangent_wait(aim[close] - value, slope, curvature)
-        times[grows] = found
+            found[:, close] = now + tangent_wait(aims[:, close] - value, slope, curvature)
+        times[:, grows] = np.where(aims > 0.0, found, now)
         return times
 
     def _values(
@@ -170,15 +167,15 @@ class PointValues(CrawlValues):
         """Return the crawl values that pages would have after the given last crawls and numbers of announcements."""
         return self._terms(pages, crawled_at, n_signals, now)[0]
 
-    def reaches(self, pages: IndexArray, level: float | FloatArray, now: float) -> FloatArray:
-        """Estimate when crawl values reach a level; for announced pages the time may be early, but never late."""
+    def reaches(self, pages: IndexArray, levels: FloatArray, now: float) -> FloatArray:
+        """Estimate when crawl values reach levels; for announced pages the times may be early, but never late."""
         crawled_at, n_signals = self._pages.crawled_at[pages], self._announcements.counted(pages)
         value, slope, curvature = self._terms(pages, crawled_at, n_signals, now)
-        times = now + tangent_wait(np.broadcast_to(level, pages.shape) - value, slope, curvature)
+        times = now + tangent_wait(levels - value, slope, curvature)
         # The times are computed without announcements, because the prospect of announcements only lowers a value.
         alpha, importance = self.rates_of(pages)[3], self._pages.importance[pages]
         with np.errstate(divide="ignore", invalid="ignore"):
-            share = np.where(alpha > 0.0, level * alpha / importance, 0.0)
+            share = np.where(alpha > 0.0, levels * alpha / importance, 0.0)
             plain = crawled_at + inverse_residual_one(np.clip(share, 0.0, LARGEST_SHARE)) / alpha
         known = (n_signals == 0.0) & (alpha > 0.0) & (share < 1.0) & (times > now)
         found: FloatArray = np.where(known, np.fmax(times, plain), times)
@@ -280,9 +277,9 @@ class PlannedValues(CrawlValues):
         found: FloatArray = np.where(crawled_at == -inf, HIGHEST, self.crawl_rates(pages) * elapsed)
         return found
 
-    def reaches(self, pages: IndexArray, level: float | FloatArray, now: float) -> FloatArray:
-        """Return when pages with a copy will have waited for the share `level` of their intervals."""
+    def reaches(self, pages: IndexArray, levels: FloatArray, now: float) -> FloatArray:
+        """Return when pages with a copy will have waited for the shares `levels` of their intervals."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            times = self._pages.crawled_at[pages] + level / self.crawl_rates(pages)
+            times = self._pages.crawled_at[pages] + levels / self.crawl_rates(pages)
         found: FloatArray = np.fmax(times, now)
         return found

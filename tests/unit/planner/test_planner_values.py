@@ -78,8 +78,10 @@ def test_no_page_reaches_a_level_long_before_it_is_said(seed: int, decades: floa
     values, rows = collection(seed)
     rows = rows[values._pages.crawled_at[rows] > -np.inf]
     level = float(np.median(values.value_at(rows, NOW)) + 1.0) * 10.0**decades
-    times = values.reaches(rows, level, NOW)
+    times, of_double = values.reaches(rows, np.outer([level, 2.0 * level], np.ones(rows.size)), NOW)
     assert (times >= NOW).all()
+    assert (of_double >= times).all()
+    assert (values.value_at(rows, np.clip(of_double - 1e-3, NOW, NOW + 1e10)) <= 2.04 * level)[of_double > NOW].all()
     before = np.minimum(np.maximum(times - 1e-3, NOW), NOW + 1e10)
     assert (values.value_at(rows, before) <= 1.02 * level)[times > NOW].all()
     rate, _, evidence = values.announcements.gathered(rows)
@@ -149,7 +151,7 @@ def test_no_page_reaches_a_level_before_it_is_said(rule: str, seed: int, decades
     values = values_of_pages(rule, seed)
     rows = np.arange(N)
     level = (values.value_at(rows, NOW) + 1e-9) * (1.0 + 10.0**decades)
-    times = values.reaches(rows, level, NOW)
+    times = values.reaches(rows, level[np.newaxis], NOW)[0]
     assert (times >= NOW).all()
     before = np.minimum(np.maximum(times - 1e-3, NOW), NOW + 1e12)
     assert (values.value_at(rows, before) <= 1.0001 * level).all()
