@@ -67,7 +67,8 @@ _SPELLING: dict[int, str] = (
 )
 _UNSEEN_SPELLING = re.compile(f"[{''.join(map(chr, _SPELLING))}]")
 
-_SPACE = re.compile(r"\s")
+# All white space of Unicode is below this number.
+_SPACES = {code: " " for code in range(0x3001) if chr(code).isspace()}
 
 
 class Tag:
@@ -195,13 +196,10 @@ def normalised(text: str, *, references: bool = True) -> str:
         text = "".join(part if number % 2 else normalize("NFC", part) for number, part in enumerate(parts))
     if len(text) <= MOST_KEPT:
         return " ".join(text.split())
-    words, start = [], 0
-    while start < len(text):  # a list of all words would take ten times the size of the text
-        space = _SPACE.search(text, start + MOST_KEPT)
-        end = space.start() if space else len(text)
-        words.append(" ".join(text[start:end].split()))
-        start = end
-    return " ".join(filter(None, words))
+    text = text.translate(_SPACES)  # a list of all words would take ten times the size of the text
+    while "  " in text:
+        text = text.replace("  ", " ")
+    return text.strip()
 
 
 def visible_text(markup: str) -> str:

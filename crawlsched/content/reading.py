@@ -12,6 +12,8 @@ from crawlsched.change_detection.content_kind import Body, content_kind
 from crawlsched.change_detection.fingerprint import Fingerprint, likeness, sketch
 from crawlsched.change_detection.limits import MOST_KEPT
 from crawlsched.change_detection.trace import Trace, differences
+from crawlsched.store import PageFacts
+from crawlsched.store.batch import DIGEST
 from crawlsched.store.kept_texts import packed
 
 __all__ = ["MOST_TEXT_BYTES", "Body", "Content", "is_current", "is_quick", "read_content"]
@@ -36,6 +38,11 @@ class Content:
     packed_text: bytes | None = None  # the compressed text, if it is to be stored
     address: str = ""  # the page's address, which its text may contain
 
+    @property
+    def digest(self) -> bytes:
+        """The digest of the content in a page's history."""
+        return self.fingerprint.digest[:DIGEST]
+
     @cached_property
     def text_sketch(self) -> bytes:
         """A sketch of the text, from which the size of a change can be estimated; empty if there is no text."""
@@ -45,7 +52,14 @@ class Content:
     def likeness(self) -> bytes:
         """A digest of the text without numbers and without the page's name; see `fingerprint.likeness`."""
         alike = likeness(self.text, self.address) if self.is_html and self.text else None
-        return alike or self.fingerprint.digest[:8]
+        return alike or self.digest
+
+    def given_trace(self, facts: PageFacts) -> Trace | None:
+        """Return the trace of the last delivered content; None if this content cannot be compared to it."""
+        last = facts.pending_fingerprint or facts.fingerprint
+        if self.seen is None or last is None or facts.recipe != self.fingerprint.recipe:
+            return None
+        return Trace.unpacked(facts.block_sketch)
 
 
 def read_content(

@@ -9,23 +9,11 @@ from typing import NamedTuple
 from crawlsched.change_detection.detector import Finding
 from crawlsched.change_detection.fingerprint import sketch_similarity
 from crawlsched.change_detection.limits import OF_A_PAGE
-from crawlsched.change_detection.trace import Trace
 from crawlsched.content.reading import Content
 from crawlsched.pages.marks import SHOWN
 from crawlsched.store import Outcome, PageFacts
 
-__all__ = [
-    "Circumstances",
-    "DeliveryKind",
-    "Refetch",
-    "Size",
-    "Verdict",
-    "given_trace",
-    "is_new",
-    "judge",
-    "judge_cut_short",
-    "judge_status",
-]
+__all__ = ["Circumstances", "DeliveryKind", "Refetch", "Size", "Verdict", "judge", "judge_cut_short", "judge_status"]
 
 #: How much a page has changed. The first number is the share of its blocks that are new or removed (None if the recipe
 #: has no blocks). The second number is the share of all three-word phrases that both texts have in common. Both numbers
@@ -34,7 +22,6 @@ Size = tuple[float | None, float | None]
 #: ETag and Last-Modified of a response.
 Validators = tuple[str | None, str | None]
 
-_DIGEST = 8  # the length of a digest in the history, in bytes
 # If a recipe has no blocks, any other content is a change.
 _ANY_OTHER = Finding(True, True, "page", changed_share=None)
 _OUTCOMES = {
@@ -151,19 +138,6 @@ def judge_cut_short(facts: PageFacts, around: Circumstances, *, is_again: bool) 
     return _unless_under_way(Verdict(Outcome.ERROR, deliver=as_what, owed=around.owed), facts, around)
 
 
-def given_trace(facts: PageFacts, content: Content) -> Trace | None:
-    """Return the trace of the last delivered content; None if new content cannot be compared to this content."""
-    last = facts.pending_fingerprint or facts.fingerprint
-    if content.seen is None or last is None or facts.recipe != content.fingerprint.recipe:
-        return None
-    return Trace.unpacked(facts.block_sketch)
-
-
-def is_new(facts: PageFacts, content: Content) -> bool:
-    """Whether a page's history does not contain this content."""
-    return _digest(content) not in _history(facts)
-
-
 def judge(facts: PageFacts, content: Content, validators: Validators, around: Circumstances) -> Verdict:
     """Judge content by comparison with the stored facts; `validators` are ETag and Last-Modified."""
     verdict = _of_content(facts, content, validators, around)
@@ -201,14 +175,14 @@ def _of_content(facts: PageFacts, content: Content, validators: Validators, arou
         return _withheld(_kept(facts_now, content, []), None, "recipe")
     if last == content.fingerprint.digest or not finding.is_news:
         if is_owed:
-            return _told(facts_now, content, False, "page", _history(facts))
+            return _told(facts_now, content, False, "page", facts.contents)
         reason = finding.reason
-        if not reason and first is not None and _digest(first) in _history(facts)[:-1]:
+        if not reason and first is not None and first.digest in facts.contents[:-1]:
             reason = "flapping"  # the first fetch had earlier content, and the second fetch had the last content
-        kept = _kept(facts_now, content, _history(facts)) if reason == "template" else facts_now
+        kept = _kept(facts_now, content, facts.contents) if reason == "template" else facts_now
         size = _size(facts, content, finding) if reason else (None, None)
         return _withheld(kept, False, reason, finding.ignored, size)
-    returned = not is_new(facts, content)
+    returned = content.digest in facts.contents
     is_in_doubt = finding.is_suspect or not around.knows_template or (returned and around.confirms_return)
     if first is None and around.suspicion is Refetch.IMPOSSIBLE_PAGE:
         return Verdict(Outcome.PROBED, refetch=Refetch.IMPOSSIBLE_PAGE)
@@ -221,7 +195,7 @@ def _of_content(facts: PageFacts, content: Content, validators: Validators, arou
     if size[1] is not None and 1.0 - size[1] < around.min_change and not is_owed:
         return _withheld(facts_now, False, "minimum_change", finding.ignored, size)
     kind = "returned" if returned and finding.is_change else finding.kind
-    told = _told(facts_now, content, finding.is_change, kind, _history(facts))
+    told = _told(facts_now, content, finding.is_change, kind, facts.contents)
     return told._replace(size=size, ignored=finding.ignored)
 
 
@@ -242,8 +216,7 @@ def _withheld(
 
 def _kept(facts: PageFacts, content: Content, history: list[bytes]) -> PageFacts:
     """Return facts with the digests, sketch and trace of new content."""
-    digest = _digest(content)
-    digests = [*(known for known in history if known != digest), digest][-OF_A_PAGE:]
+    digests = [*(known for known in history if known != content.digest), content.digest][-OF_A_PAGE:]
     return facts._replace(
         recipe=content.fingerprint.recipe,
         fingerprint=content.fingerprint.digest,
@@ -251,14 +224,6 @@ def _kept(facts: PageFacts, content: Content, history: list[bytes]) -> PageFacts
         text_sketch=content.text_sketch or (facts.text_sketch if content.text is None else b""),
         block_sketch=b"" if content.seen is None else content.seen.trace.packed(),
     )
-
-
-def _digest(content: Content) -> bytes:
-    return content.fingerprint.digest[:_DIGEST]
-
-
-def _history(facts: PageFacts) -> list[bytes]:
-    return [facts.history[start : start + _DIGEST] for start in range(0, len(facts.history), _DIGEST)]
 
 
 def _size(facts: PageFacts, content: Content, finding: Finding) -> Size:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import NamedTuple
 
@@ -12,7 +13,7 @@ import numpy as np
 from crawlsched.columns.array_types import FloatArray
 from crawlsched.slot_clock import DAY
 
-__all__ = ["Hosts", "retry_after"]
+__all__ = ["Hosts", "header_time", "retry_after"]
 
 # A host fails as a whole after `_FAILS_FROM` errors in a row. These errors must be of at least `_ROUNDS` rounds, since
 # requests that are under way at one moment fail together. The host rests for a share of the time for which it has
@@ -201,9 +202,19 @@ def retry_after(value: str, now: float) -> float | None:
     >>> retry_after("soon", now=1000.0) is None
     True
     """
-    try:
-        until = now + float(value) if value.strip().isdigit() else parsedate_to_datetime(value).timestamp()
-    except (ValueError, OverflowError, TypeError):
-        return None
+    until = now + float(value) if value.strip().isdecimal() else header_time(value)
     # A server that says "in a year" has made a mistake.
-    return max(now, min(until, now + DAY))
+    return None if until is None else max(now, min(until, now + DAY))
+
+
+def header_time(value: str | None) -> float | None:
+    """Read a date in a header into POSIX seconds; a date without a time zone is UTC. None if there is no date.
+
+    >>> header_time("Thu, 01 Jan 1970 00:20:00 GMT"), header_time("Thu, 01 Jan 1970 00:20:00"), header_time("soon")
+    (1200.0, 1200.0, None)
+    """
+    try:
+        date = parsedate_to_datetime(value or "")
+        return (date if date.tzinfo is not None else date.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return None

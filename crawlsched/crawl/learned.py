@@ -8,6 +8,8 @@ from logging import getLogger
 from typing import Any
 from urllib.parse import urlsplit
 
+from scrapy.utils.datatypes import LocalCache
+
 from crawlsched.change_detection.detector import Detector
 from crawlsched.change_detection.limits import DEEPEST, LONGEST_NAME
 from crawlsched.change_detection.shared_texts import SharedTexts
@@ -36,8 +38,7 @@ class Learned:
 
     def __init__(self, read: Callable[[str], Mapping[str, Any] | None], most: int = 10_000) -> None:
         self._read = read
-        self._most = most
-        self._known: dict[str, TemplateNoise | SharedTexts] = {}
+        self._known: LocalCache[str, TemplateNoise | SharedTexts] = LocalCache(most)
 
     def drop(self, names: Iterable[str]) -> None:
         """Forget templates and sites that belong to another process from now on."""
@@ -63,12 +64,8 @@ class Learned:
                 yield name, known.to_dict()
 
     def _of(self, name: str, kind: Any) -> Any:
-        known = self._known.pop(name, None)
-        if known is None:
-            known = kind.from_dict(self._read(name) or {})
-            if len(self._known) >= self._most:  # the oldest was written long ago
-                del self._known[next(iter(self._known))]
-        self._known[name] = known  # the youngest
+        known = self._known.pop(name, None) or kind.from_dict(self._read(name) or {})
+        self._known[name] = known  # the youngest; if there are too many, the oldest goes, which was written long ago
         return known
 
 

@@ -15,8 +15,6 @@ from crawlsched.content.verdict import (
     DeliveryKind,
     Refetch,
     Verdict,
-    given_trace,
-    is_new,
     judge,
     judge_cut_short,
     judge_status,
@@ -27,7 +25,6 @@ from crawlsched.crawl.deliveries import Delivery, DeliveryBook
 from crawlsched.crawl.failing_hosts import FailingHosts
 from crawlsched.crawl.probes import APART, Probe, Probes
 from crawlsched.crawl.request_templates import RequestTemplate
-from crawlsched.crawl.validators import seconds_since
 from crawlsched.crawl.visits import ResponseFacts, Visit, VisitEnds
 from crawlsched.pages import LIVE
 from crawlsched.pages.marks import CUT
@@ -158,7 +155,7 @@ class Responses:
     def _finding(self, detector: Detector, visit: Visit, facts: PageFacts, content: Content, now: float) -> Finding:
         """Let the detector judge content, and learn from a second fetch."""
         assert content.seen is not None
-        given, probe = given_trace(facts, content), visit.probe
+        given, probe = content.given_trace(facts), visit.probe
         if probe is None and given is not None and content.text is None:  # the digest says that it is unchanged
             content.seen.trace = given
         if probe is not None:
@@ -172,7 +169,7 @@ class Responses:
         if now - probe.asked_at < APART:  # clocks that count seconds may agree by chance
             return
         # The second fetch may have got an older copy, without an edit that the first fetch had shown.
-        may_be_old = is_new(facts, probe.first) and not is_new(facts, content)
+        may_be_old = probe.first.digest not in facts.contents and content.digest in facts.contents
         apart = (now - probe.asked_at) / max(probe.elapsed, now - probe.asked_at)
         if detector.learn_at_once(*both, now, apart, may_be_old=may_be_old):  # a surprise
             self._count("crawlsched/probes/noise_found")
@@ -348,7 +345,7 @@ class Responses:
         """Learn from a visit that reached content; return the number under which it is kept."""
         since = None
         if verdict.changed and self.collection.validators.of(visit.host)[1].tells_time:
-            since = seconds_since(fetched.last_modified, fetched.date, now)
+            since = fetched.since_modified(now)
         before = self._planner.standing(page)
         if self._planner.pages.state.item(page) != LIVE and self._planner.pages.n_errors.item(page):
             self.failing_hosts.returned[self._planner.pages.host.item(page)] += 1

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import astuple, dataclass
-from datetime import UTC
-from email.utils import parsedate_to_datetime
 from random import Random
 from typing import Any
 
-__all__ = ["Tally", "ValidatorTrials", "seconds_since", "standings"]
+__all__ = ["Tally", "ValidatorTrials", "standings"]
 
 _HEADERS = {"etag": "ETag", "last_modified": "Last-Modified"}
 # Before the first trial, 0.5 of 2.5 trials count as failed: most servers are honest.
@@ -138,28 +136,3 @@ def standings(data: dict[str, Any]) -> dict[str, str]:
     {'ETag': 'honest', 'Last-Modified': 'lying'}
     """
     return {_HEADERS[kind]: Tally(*counts).standing for kind, counts in data.items() if any(counts)}
-
-
-def seconds_since(last_modified: str | None, date: str | None, now: float) -> float | None:
-    """Return how many seconds ago a page was modified, by its server's Date or else by `now`; None: not known.
-
-    Examples
-    --------
-    >>> seconds_since("Sat, 21 Nov 2026 01:02:03 GMT", "Sat, 21 Nov 2026 01:03:03 GMT", now=0.0)
-    60.0
-    >>> seconds_since("yesterday", None, now=0.0) is None
-    True
-    """
-    modified, answered = _time(last_modified), _time(date)
-    if modified is None:
-        return None
-    since = (now if answered is None else answered) - modified
-    return since if since >= 0 else None
-
-
-def _time(header: str | None) -> float | None:
-    try:
-        moment = parsedate_to_datetime(header or "")
-        return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, OverflowError):
-        return None

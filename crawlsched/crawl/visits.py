@@ -8,6 +8,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Any, NamedTuple
 
 from scrapy import Request
@@ -17,6 +18,7 @@ from crawlsched.content.verdict import Size
 from crawlsched.crawl.collection import Collection
 from crawlsched.crawl.deliveries import DeliveryBook
 from crawlsched.crawl.failing_hosts import FailingHosts
+from crawlsched.crawl.hosts import header_time
 from crawlsched.crawl.probes import Probe, Probes
 from crawlsched.crawl.run import OnePass
 from crawlsched.exceptions import CrawlschedError
@@ -91,6 +93,16 @@ class ResponseFacts(NamedTuple):
     def validators(self) -> tuple[str | None, str | None]:
         """ETag and Last-Modified."""
         return self.etag, self.last_modified
+
+    def since_modified(self, now: float) -> float | None:
+        """Return how many seconds ago the page was modified, by its server's Date or else by `now`; None: not known.
+
+        >>> ResponseFacts(200, last_modified="Sat, 21 Nov 2026 01:02:03 GMT").since_modified(now=1795223000.0)
+        77.0
+        """
+        modified, answered = header_time(self.last_modified), header_time(self.date)
+        since = (now if answered is None else answered) - (inf if modified is None else modified)
+        return since if since >= 0 else None
 
 
 class Visits:

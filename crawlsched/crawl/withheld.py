@@ -63,8 +63,7 @@ class Withheld:
 
     def note(self, host: str, reason: str, url: str, now: float) -> None:
         """Note a response that does not reach the spider; `reason` is a key of `REASONS`."""
-        rows = self._hosts.setdefault(host, {})
-        row = rows.setdefault(reason, {"n": 0, "since": now, "last_at": now, "urls": []})
+        row = self._hosts.setdefault(host, {}).setdefault(reason, {"n": 0, "since": now, "last_at": now, "urls": []})
         row["n"] += 1
         self.n_noted += reason != "known"
         row["last_at"] = now

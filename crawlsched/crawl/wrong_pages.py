@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from functools import partial
 from math import inf
 from posixpath import splitext
 from random import Random
-from typing import Any
 from urllib.parse import urljoin, urlsplit
+
+from scrapy.utils.datatypes import LocalCache
 
 from crawlsched.change_detection.fingerprint import PHRASE, sketch_similarity
 from crawlsched.change_detection.limits import FEW, LEAST_SHARED, REMEMBERED, SHARE_AGAIN
 from crawlsched.content.reading import Content
-from crawlsched.content.verdict import Refetch, given_trace
+from crawlsched.content.verdict import Refetch
 from crawlsched.store import Outcome, PageFacts
 
 __all__ = ["WrongPages"]
+
+
+_newest = partial(LocalCache, REMEMBERED)
 
 
 @dataclass(slots=True)
@@ -24,9 +29,9 @@ class _Host:
     """What is known of a host that served other content in the place of pages."""
 
     # Likenesses of contents that are served in the place of pages.
-    wrong: dict[bytes, None] = field(default_factory=dict)
+    wrong: LocalCache[bytes, None] = field(default_factory=_newest)
     # Contents that were gone at the second fetch, with the pages that they had replaced.
-    passing: dict[bytes, set[str]] = field(default_factory=dict)
+    passing: LocalCache[bytes, set[str]] = field(default_factory=_newest)
     asked: set[bytes] = field(default_factory=set)  # likenesses of contents that a pending question is about
     n_visits: float = inf  # visits since the host was asked for a page that cannot exist
 
@@ -93,7 +98,7 @@ class WrongPages:
         recipe, digest = content.fingerprint
         if last is None or facts.recipe != recipe or digest == last:
             return False
-        if (given := given_trace(facts, content)) is not None and content.seen is not None:
+        if (given := content.given_trace(facts)) is not None and content.seen is not None:
             left = len({*given.digests}.intersection(content.seen.trace.digests))
             if 2 * left >= len(given):  # most of the text is still there
                 return False
@@ -111,12 +116,13 @@ class WrongPages:
         if len(pages) > 1:
             self.learn(host, content)
             return True
-        _put(passing, content.likeness, pages)
+        passing[content.likeness] = pages
         return False
 
     def learn(self, host: int, content: Content) -> None:
         """Take content of a host for a wrong page from now on."""
-        _put(self._hosts[host].wrong, content.likeness, None)
+        self._hosts[host].wrong.pop(content.likeness, None)
+        self._hosts[host].wrong[content.likeness] = None
 
     def to_list(self, host: int) -> list[str]:
         """Return the wrong pages of a host as plain data, for JSON."""
@@ -126,14 +132,6 @@ class WrongPages:
         """Take over the data of `to_list`."""
         if data:
             self._hosts[host].wrong.update((bytes.fromhex(digest), None) for digest in data)
-
-
-def _put(contents: dict[bytes, Any], likeness: bytes, value: Any) -> None:
-    """Put in the newest content; if there are too many, the oldest is removed."""
-    contents.pop(likeness, None)
-    contents[likeness] = value
-    if len(contents) > REMEMBERED:
-        del contents[next(iter(contents))]
 
 
 def _is_home(url: str) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 from crawlsched.change_signals import FurtherRow
 
 __all__ = [
+    "DIGEST",
     "Batch",
     "ChangeRow",
     "Host",
@@ -81,6 +82,10 @@ class Outgoing(NamedTuple):
         return self.sender, self.number
 
 
+#: The length of a digest in `PageFacts.history`, in bytes.
+DIGEST = 8
+
+
 class PageFacts(NamedTuple):
     """The data for making a page's request, and for judging its response."""
 
@@ -99,6 +104,11 @@ class PageFacts(NamedTuple):
     history: bytes = b""  # digests of the last different contents, oldest first
     text_sketch: bytes = b""
     block_sketch: bytes = b""
+
+    @property
+    def contents(self) -> list[bytes]:
+        """The digests of the last different contents, oldest first."""
+        return [self.history[start : start + DIGEST] for start in range(0, len(self.history), DIGEST)]
 
 
 class KeptText(NamedTuple):

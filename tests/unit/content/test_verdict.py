@@ -12,7 +12,6 @@ from crawlsched.content.verdict import (
     DeliveryKind,
     Refetch,
     Verdict,
-    given_trace,
     judge,
     judge_cut_short,
     judge_status,
@@ -119,11 +118,11 @@ def test_a_page_is_compared_with_what_was_given_last() -> None:
     """Also before its callbacks are over; not where nothing was given, or where it was read in another way."""
     told = judged(kept(MILK), content(TEA), NEWS).facts
     assert told is not None
-    trace = given_trace(told, content(MILK))
+    trace = content(MILK).given_trace(told)
     assert trace is not None
     assert trace.texts == [TEA.removeprefix("<p>").removesuffix("</p>")]
-    assert given_trace(NEW, content(MILK)) is None
-    assert given_trace(told, content(MILK, Recipe("raw_bytes"))) is None
+    assert content(MILK).given_trace(NEW) is None
+    assert content(MILK, Recipe("raw_bytes")).given_trace(told) is None
 
 
 def test_what_noise_hides_is_told_once_it_is_none() -> None:
