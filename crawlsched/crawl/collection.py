@@ -116,7 +116,8 @@ class Collection:
         self.request_fingerprint = request_fingerprint
         self.spider = spider
         self.fingerprinter = fingerprinter
-        self._n_asked = 0  # how often facts were asked for since pages were read ahead
+        #: Visits that were dispatched since pages were read ahead.
+        self.n_dispatched = 0
         self._read_ahead_at = -np.inf
         #: A page whose turn has come, but whose facts could not be read from the store yet; it holds up all requests.
         self.unread: int | None = None
@@ -200,7 +201,6 @@ class Collection:
 
     def facts_of(self, page: int) -> PageFacts:
         """Return what is needed to make a page's request and to judge its response."""
-        self._n_asked += 1
         facts = self.facts.get(page)
         if facts is None:
             # This page was not read ahead. Pages that are likely to be picked soon are read together with it, since a
@@ -292,9 +292,9 @@ class Collection:
             return  # pages were chosen a moment ago, or all facts are here
         else:
             self._read_ahead_at = now
-            # A crawl that sends fewer requests than it may needs fewer pages. A visit asks for facts at least twice.
-            wanted = _READ_TOGETHER + int(min(2 * _READ_AHEAD * self.planner.bandwidth, self._n_asked))
-            self._n_asked = 0
+            # A crawl that sends fewer requests than it may needs fewer pages.
+            wanted = _READ_TOGETHER + 2 * int(min(_READ_AHEAD * self.planner.bandwidth, self.n_dispatched))
+            self.n_dispatched = 0
             pages = [page for page in self.planner.peek(now, wanted).tolist() if page not in self.facts]
         if pages:
             self.aside.run(_READING, self._reading(pages), self._were_read)

@@ -82,6 +82,7 @@ class Dispatcher:
         if self.one_pass is not None and probe is None:
             self.one_pass.tried(page)
         self._count("crawlsched/dispatched")
+        self.collection.n_dispatched += 1
         if reason != "value":
             self._count(f"crawlsched/dispatched/{reason}")
         return visit, facts
