@@ -37,7 +37,7 @@ _TOGETHER = 4
 # While there is no good candidate, a pick does at most this number of steps of such work.
 _STEPS = 8
 # This multiple of the pages that exceed the level exceed the lower level.
-_NEAR = 32
+_NEAR = 20
 # A level is chosen from a sample so that at least this number of the sample's pages have higher values.
 _LEAST_RANK = 8
 # A page that was due too early is evaluated again when the time since its crawl has grown by this share.
@@ -185,7 +185,7 @@ class Filing:
             # A level that is too low rises as pages become candidates. A level that is too high has to be lowered, and
             # then due times are computed anew.
             sample = self._may_go(self._some(range(self._pages.n)), now)
-            self._queue.level, self._lower_level = self._come_down(sample, now, self._room / 2, self._pages.n, np.inf)
+            self._queue.level, self._lower_level = self._come_down(sample, now, self._wanted, self._pages.n, np.inf)
         not_before = np.where(self._due.place[pages] == FILED, self._due.at[pages], -np.inf)
         times = np.minimum(np.maximum(self._reach(pages, now), not_before), self._deadlines(pages))
         self._due.set(pages, np.maximum(times, self._eligible_at(pages)))
@@ -265,6 +265,11 @@ class Filing:
         """The greatest number of candidates in a queue."""
         return min(max(self._pages.n // _FEWEST, _FEWEST), _MOST)
 
+    @property
+    def _wanted(self) -> float:
+        """The number of candidates when the level has fallen: half would make it fall twice as often."""
+        return 0.75 * self._room
+
     def _become_due(self, pages: IndexArray, now: float) -> None:
         """Make pages candidates, or set them aside if their hosts rest; raise a level that has too many candidates."""
         pages = self._put_new(pages, now)
@@ -314,10 +319,10 @@ class Filing:
         self._picks_until_look = 0
         if near.size > self._room and not self._anew:
             pages = self._may_go(self._some(near), now)
-            level, lower_level = self._come_down(pages, now, self._room / 2, near.size, queue.level)
+            level, lower_level = self._come_down(pages, now, self._wanted, near.size, queue.level)
             if level > self._lower_level:
                 queue.level, self._near_anew = level, [near]
-                if near.size > min(_NEAR * self._room, n // 2):
+                if near.size > min(2 * _NEAR * self._room, n // 2):
                     self._begin_anew(near, max(lower_level, self._lower_level))
                 return True
         pages = self._may_go(self._some(range(n)), now)
@@ -329,7 +334,7 @@ class Filing:
                 self._searched_until = now + n // (8 * AT_ONCE) * self.slot
                 self._idle_until = self._next_eligible(now)
                 return False
-        queue.level, lower_level = self._come_down(pages, now, self._room / 2, n, queue.level)
+        queue.level, lower_level = self._come_down(pages, now, self._wanted, n, queue.level)
         if self._anew and queue.level > self._lower_level:
             self._near_anew = [near]
         else:
