@@ -64,14 +64,14 @@ class Grid:
         return found
 
     def _elapsed_at(self, values: FloatArray, aim: FloatArray) -> FloatArray:
-        times = self._times
-        cell = np.count_nonzero(values < aim[:, np.newaxis], axis=1)
-        above, row = np.clip(cell, 1, times.size - 1), np.arange(aim.size)
+        times, is_below = self._times, values < aim[:, np.newaxis].astype(np.float32)
+        above = np.maximum(is_below.argmin(axis=1), 1)  # values grow with time, so this is the first that is not below
+        row = np.arange(aim.size)
         low, high = np.log(values[row, above - 1]), np.log(values[row, above])
         with np.errstate(divide="ignore", invalid="ignore"):
             part = np.minimum((np.log(aim) - low) / (high - low), 1.0)
         elapsed = times[above - 1] * (times[1] / times[0]) ** np.where(np.isfinite(part), part, 1.0)
-        found: FloatArray = np.where(cell == times.size, np.inf, elapsed)
+        found: FloatArray = np.where(is_below[:, -1], np.inf, elapsed)
         return found
 
     def announced(self, weights: FloatArray, stale: FloatArray) -> FloatArray:
