@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,10 @@ from tests import children
 
 #: Where the browser is; None: there is none, and tests that need it say so.
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+class PageLeftError(Exception):
+    """The browser has left the page that was asked about."""
 
 
 class Tab:
@@ -54,6 +58,8 @@ class Tab:
         future = self._answers[self._number] = asyncio.get_running_loop().create_future()
         await self._socket.send_json({"id": self._number, "method": method, "params": parameters})
         answer = await asyncio.wait_for(future, 60)
+        if "navigated" in answer.get("error", {}).get("message", ""):
+            raise PageLeftError
         assert "error" not in answer, answer
         return answer["result"]
 
@@ -75,7 +81,10 @@ class Tab:
     async def wait_for(self, script: str, seconds: float = 30.0) -> None:
         """Wait until a piece of script comes to something that is true."""
         async with asyncio.timeout(seconds):
-            while not await self.value(script):
+            while True:
+                with suppress(PageLeftError):  # a link is being followed
+                    if await self.value(script):
+                        return
                 await asyncio.sleep(0.1)
 
     async def picture(self, file: Path) -> None:
