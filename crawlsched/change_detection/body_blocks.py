@@ -25,7 +25,9 @@ _SPECIAL = re.compile(r"<!--.*?(?:-->|\Z)|<!\[CDATA\[(.*?)(?:\]\]>|\Z)|<\?.*?(?:
 _ATTRIBUTE = re.compile(r"""([^\s=<>"'/]++)\s*+=\s*+("[^"]*+"|'[^']*+')""")
 _CDATA_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 # Directly below the root or channel of a feed, these elements say when the feed was made. They are no content.
-_FEED_CHURN = frozenset({"lastBuildDate", "pubDate", "updated", "modified", "date", "generator", "ttl"})
+_FEED_CHURN = frozenset(
+    {"lastBuildDate", "pubDate", "updated", "modified", "date", "generator", "ttl", "docs", "cloud"}
+)
 GZIP = b"\x1f\x8b"
 _MOST_UNPACKED = 16_000_000
 # A body that unpacks to more than this many times its size stays packed: its blocks would take too much memory.

@@ -245,7 +245,7 @@ def _is_markup(before: Trace, now: Trace, gap: Gap) -> bool:
     """Whether the words are the same, and only their division into blocks differs."""
     i, j, k, m = gap
     old, new = before.texts[i:j], now.texts[k:m]
-    return len(old) != len(new) and None not in old and " ".join(old) == " ".join(new)  # type: ignore[arg-type]
+    return len(old) != len(new) and None not in [*old, *new] and " ".join(old) == " ".join(new)  # type: ignore[arg-type]
 
 
 def _pairs(before: Trace, now: Trace, gaps: list[Gap], but: Collection[int]) -> Iterator[tuple[int, int]]:

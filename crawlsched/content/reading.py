@@ -13,7 +13,7 @@ from crawlsched.change_detection.fingerprint import Fingerprint, likeness, sketc
 from crawlsched.change_detection.limits import MOST_KEPT
 from crawlsched.change_detection.trace import Trace, differences
 from crawlsched.store import PageFacts
-from crawlsched.store.batch import DIGEST
+from crawlsched.store.batch import DIGEST_SIZE
 from crawlsched.store.kept_texts import packed
 
 __all__ = ["MOST_TEXT_BYTES", "Body", "Content", "is_current", "is_quick", "read_content"]
@@ -39,9 +39,9 @@ class Content:
     address: str = ""  # the page's address, which its text may contain
 
     @property
-    def digest(self) -> bytes:
-        """The digest of the content in a page's history."""
-        return self.fingerprint.digest[:DIGEST]
+    def short_digest(self) -> bytes:
+        """The digest by which a page's history names this content."""
+        return self.fingerprint.digest[:DIGEST_SIZE]
 
     @cached_property
     def text_sketch(self) -> bytes:
@@ -52,7 +52,7 @@ class Content:
     def likeness(self) -> bytes:
         """A digest of the text without numbers and without the page's name; see `fingerprint.likeness`."""
         alike = likeness(self.text, self.address) if self.is_html and self.text else None
-        return alike or self.digest
+        return alike or self.short_digest
 
     def given_trace(self, facts: PageFacts) -> Trace | None:
         """Return the trace of the last delivered content; None if this content cannot be compared to it."""

@@ -177,12 +177,12 @@ def _of_content(facts: PageFacts, content: Content, validators: Validators, arou
         if is_owed:
             return _told(facts_now, content, False, "page", facts.contents)
         reason = finding.reason
-        if not reason and first is not None and first.digest in facts.contents[:-1]:
+        if not reason and first is not None and first.short_digest in facts.contents[:-1]:
             reason = "flapping"  # the first fetch had earlier content, and the second fetch had the last content
         kept = _kept(facts_now, content, facts.contents) if reason == "template" else facts_now
         size = _size(facts, content, finding) if reason else (None, None)
         return _withheld(kept, False, reason, finding.ignored, size)
-    returned = content.digest in facts.contents
+    returned = content.short_digest in facts.contents
     is_in_doubt = finding.is_suspect or not around.knows_template or (returned and around.confirms_return)
     if first is None and around.suspicion is Refetch.IMPOSSIBLE_PAGE:
         return Verdict(Outcome.PROBED, refetch=Refetch.IMPOSSIBLE_PAGE)
@@ -216,7 +216,8 @@ def _withheld(
 
 def _kept(facts: PageFacts, content: Content, history: list[bytes]) -> PageFacts:
     """Return facts with the digests, sketch and trace of new content."""
-    digests = [*(known for known in history if known != content.digest), content.digest][-OF_A_PAGE:]
+    digest = content.short_digest
+    digests = [*(known for known in history if known != digest), digest][-OF_A_PAGE:]
     return facts._replace(
         recipe=content.fingerprint.recipe,
         fingerprint=content.fingerprint.digest,

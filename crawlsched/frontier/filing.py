@@ -27,12 +27,11 @@ _MOST = _FEWEST**2
 #: While first copies wait, a page with a copy goes at most once in this number of slots. Otherwise the first page of a
 #: site would be fetched again and again until other pages are known.
 SLOTS_TOGETHER = 16
-#: Each pick computes at most this number of due times, and makes at most this number of pages candidates. That takes a
-#: millisecond where no page is announced, and up to 6 where all pages are. A sample has eight times this number of
-#: pages.
+#: Each pick makes at most this number of pages candidates. Together with due times, that takes one or two milliseconds
+#: where no page is announced, and up to 10 where all pages are. A sample has eight times this number of pages.
 AT_ONCE = 256
-# Due times are computed anew for this multiple of `AT_ONCE` pages with each `_TOGETHER`-th pick: for a few announced
-# pages it takes as long as for many.
+# Due times are computed anew for this multiple of `AT_ONCE` pages with each `_TOGETHER`-th pick: a few announced pages
+# take as long as many.
 _TOGETHER = 4
 # While there is no good candidate, a pick does at most this number of steps of such work.
 _STEPS = 8

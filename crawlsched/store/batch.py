@@ -11,7 +11,7 @@ import numpy as np
 from crawlsched.change_signals import FurtherRow
 
 __all__ = [
-    "DIGEST",
+    "DIGEST_SIZE",
     "Batch",
     "ChangeRow",
     "Host",
@@ -83,7 +83,7 @@ class Outgoing(NamedTuple):
 
 
 #: The length of a digest in `PageFacts.history`, in bytes.
-DIGEST = 8
+DIGEST_SIZE = 8
 
 
 class PageFacts(NamedTuple):
@@ -108,7 +108,7 @@ class PageFacts(NamedTuple):
     @property
     def contents(self) -> list[bytes]:
         """The digests of the last different contents, oldest first."""
-        return [self.history[start : start + DIGEST] for start in range(0, len(self.history), DIGEST)]
+        return [self.history[start : start + DIGEST_SIZE] for start in range(0, len(self.history), DIGEST_SIZE)]
 
 
 class KeptText(NamedTuple):

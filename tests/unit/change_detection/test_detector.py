@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from crawlsched.change_detection.blocks import PageBlocks, page_blocks
 from crawlsched.change_detection.detector import Detector, Finding
-from crawlsched.change_detection.limits import LONGEST_NAME, MOST_BLOCKS, MOST_COMPARED
+from crawlsched.change_detection.limits import LONGEST_NAME, MOST_BLOCKS, MOST_COMPARED, MOST_KEPT
 from crawlsched.change_detection.shared_texts import SharedTexts
 from crawlsched.change_detection.template_noise import TemplateNoise
 from crawlsched.change_detection.trace import Trace, differences, token_runs
@@ -396,6 +396,17 @@ def test_what_was_learned_is_the_same_when_it_is_read_back() -> None:
     assert kept.judge(seen, site.given[seen.page], site.now).reason == "template"
     seen = site.page(3, foot="<p class=now>9</p>")
     assert kept.judge(seen, site.given[seen.page], 0.0).reason == "noise"
+
+
+def test_texts_that_are_not_stored_can_be_on_either_side() -> None:
+    """A first fetch that was unchanged has the kept trace of its page, without a long page's last texts."""
+    texts = [f"{'word ' * (MOST_KEPT // 100)}{number}" for number in range(30)]
+    page, divided = (page_blocks("<p>".join(parts)) for parts in (texts, [*texts[:-1], *texts[-1].split(" ", 1)]))
+    kept, now = Trace.unpacked(page.trace.packed()), divided.trace
+    assert kept is not None
+    assert None in kept.texts
+    assert differences(kept, now)
+    assert differences(now, kept)
 
 
 BLOCKS = st.lists(st.tuples(st.sampled_from("abc"), st.text("xy z", min_size=1, max_size=4)), max_size=8)
