@@ -7,7 +7,7 @@ import pytest
 from tests import children
 
 # Threads allocate what is too large for Python's own small blocks; glibc puts a heap of their own at a multiple of
-# 64 MB, and says so in the map of the process.
+# 64 MB. In the map of the process it is followed by memory that is reserved for it, up to the next multiple.
 THREADS = """
 import sys, threading
 from crawlsched.crawl.side_thread import give_memory_back, share_one_heap
@@ -21,8 +21,9 @@ for thread in threads:
     thread.join()
 kept.clear()
 give_memory_back()
-starts = [int(line.split("-")[0], 16) for line in open("/proc/self/maps") if line.split()[4] == "0"]
-print(sum(start % (64 << 20) == 0 for start in starts))
+maps = [line.replace("-", " ", 1).split() for line in open("/proc/self/maps")]
+pairs = [(int(heap[0], 16), int(rest[1], 16)) for heap, rest in zip(maps, maps[1:]) if rest[2] == "---p"]
+print(sum(start % (64 << 20) == 0 and end - start == 64 << 20 for start, end in pairs))
 """
 
 
