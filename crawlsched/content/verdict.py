@@ -175,14 +175,14 @@ def _of_content(facts: PageFacts, content: Content, validators: Validators, arou
         return _withheld(_kept(facts_now, content, []), None, "recipe")
     if last == content.fingerprint.digest or not finding.is_news:
         if is_owed:
-            return _told(facts_now, content, False, "page", facts.contents)
+            return _told(facts_now, content, False, "page", facts.past_digests)
         reason = finding.reason
-        if not reason and first is not None and first.short_digest in facts.contents[:-1]:
+        if not reason and first is not None and first.short_digest in facts.past_digests[:-1]:
             reason = "flapping"  # the first fetch had earlier content, and the second fetch had the last content
-        kept = _kept(facts_now, content, facts.contents) if reason == "template" else facts_now
+        kept = _kept(facts_now, content, facts.past_digests) if reason == "template" else facts_now
         size = _size(facts, content, finding) if reason else (None, None)
         return _withheld(kept, False, reason, finding.ignored, size)
-    returned = content.short_digest in facts.contents
+    returned = content.short_digest in facts.past_digests
     is_in_doubt = finding.is_suspect or not around.knows_template or (returned and around.confirms_return)
     if first is None and around.suspicion is Refetch.IMPOSSIBLE_PAGE:
         return Verdict(Outcome.PROBED, refetch=Refetch.IMPOSSIBLE_PAGE)
@@ -195,7 +195,7 @@ def _of_content(facts: PageFacts, content: Content, validators: Validators, arou
     if size[1] is not None and 1.0 - size[1] < around.min_change and not is_owed:
         return _withheld(facts_now, False, "minimum_change", finding.ignored, size)
     kind = "returned" if returned and finding.is_change else finding.kind
-    told = _told(facts_now, content, finding.is_change, kind, facts.contents)
+    told = _told(facts_now, content, finding.is_change, kind, facts.past_digests)
     return told._replace(size=size, ignored=finding.ignored)
 
 

@@ -292,8 +292,9 @@ class Collection:
             return  # pages were chosen a moment ago, or all facts are here
         else:
             self._read_ahead_at = now
-            # A crawl that sends fewer requests than it may needs fewer pages.
-            wanted = _READ_TOGETHER + 2 * int(min(_READ_AHEAD * self.planner.bandwidth, self.n_dispatched))
+            # A crawl that sends fewer requests than it may needs fewer pages. After a rest it may send all at once.
+            sent = self.n_dispatched or np.inf
+            wanted = _READ_TOGETHER + 2 * int(min(_READ_AHEAD * self.planner.bandwidth, sent))
             self.n_dispatched = 0
             pages = [page for page in self.planner.peek(now, wanted).tolist() if page not in self.facts]
         if pages:

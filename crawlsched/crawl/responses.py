@@ -169,7 +169,7 @@ class Responses:
         if now - probe.asked_at < APART:  # clocks that count seconds may agree by chance
             return
         # The second fetch may have got an older copy, without an edit that the first fetch had shown.
-        may_be_old = probe.first.short_digest not in facts.contents and content.short_digest in facts.contents
+        may_be_old = probe.first.short_digest not in facts.past_digests and content.short_digest in facts.past_digests
         apart = (now - probe.asked_at) / max(probe.elapsed, now - probe.asked_at)
         if detector.learn_at_once(*both, now, apart, may_be_old=may_be_old):  # a surprise
             self._count("crawlsched/probes/noise_found")

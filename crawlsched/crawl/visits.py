@@ -97,8 +97,13 @@ class ResponseFacts(NamedTuple):
     def since_modified(self, now: float) -> float | None:
         """Return how many seconds ago the page was modified, by its server's Date or else by `now`; None: not known.
 
-        >>> ResponseFacts(200, last_modified="Sat, 21 Nov 2026 01:02:03 GMT").since_modified(now=1795223000.0)
+        >>> modified, answered = "Sat, 21 Nov 2026 01:02:03 GMT", "Sat, 21 Nov 2026 01:03:03 GMT"
+        >>> ResponseFacts(200, last_modified=modified, date=answered).since_modified(now=0.0)
+        60.0
+        >>> ResponseFacts(200, last_modified=modified).since_modified(now=1795223000.0)
         77.0
+        >>> ResponseFacts(200, last_modified="yesterday").since_modified(now=0.0) is None
+        True
         """
         modified, answered = header_time(self.last_modified), header_time(self.date)
         since = (now if answered is None else answered) - (inf if modified is None else modified)

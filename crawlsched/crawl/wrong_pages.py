@@ -21,7 +21,7 @@ from crawlsched.store import Outcome, PageFacts
 __all__ = ["WrongPages"]
 
 
-_newest = partial(LocalCache, REMEMBERED)
+_newest = partial(LocalCache, REMEMBERED)  # a dict of the last contents only
 
 
 @dataclass(slots=True)

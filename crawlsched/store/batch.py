@@ -106,7 +106,7 @@ class PageFacts(NamedTuple):
     block_sketch: bytes = b""
 
     @property
-    def contents(self) -> list[bytes]:
+    def past_digests(self) -> list[bytes]:
         """The digests of the last different contents, oldest first."""
         return [self.history[start : start + DIGEST_SIZE] for start in range(0, len(self.history), DIGEST_SIZE)]
 
