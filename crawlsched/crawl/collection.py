@@ -220,7 +220,7 @@ class Collection:
         shards, numbers = self.shards.numbers_of(rows), self.numbers.of(rows)
         parts = [(shard.store, shards == shard.number) for shard in self.shards]
         return lambda: [
-            facts and facts._replace(page=page)
+            facts if facts is None or facts.page == page else facts._replace(page=page)
             for store, mine in parts
             if mine.any()
             for page, facts in zip(rows[mine].tolist(), store.reader.facts(numbers[mine]), strict=True)

@@ -300,10 +300,10 @@ class Reader(Part):
 def _make_facts_wanted() -> Select[Any]:
     page, template, trace = models.pages, models.request_templates, models.page_traces
     joined = page.outerjoin(template, same(template, page) & (template.c.digest == page.c.template))
-    of_page = [column for column in page.c if column.name in PageFacts._fields]
-    of_trace = [func.coalesce(trace.c[name], b"").label(name) for name in models.TRACE_COLUMNS]
+    of_trace = {name: func.coalesce(trace.c[name], b"").label(name) for name in models.TRACE_COLUMNS}
+    columns = {**dict(page.c.items()), **of_trace, "template_data": template.c.data.label("template_data")}
     return (
-        select(*of_page, *of_trace, template.c.data.label("template_data"))
+        select(*(columns[name] for name in PageFacts._fields))
         .select_from(joined.outerjoin(trace, same(trace, page, "page")))
         .where(page.c.shard == bindparam("shard"), page.c.collection == bindparam("collection"))
         .where(among_those(page.c.page, "pages"))
@@ -319,7 +319,7 @@ _FACTS_WANTED = _make_facts_wanted()
 
 def _facts(row: Any) -> PageFacts | None:
     """Make a row into facts; None if the row is damaged."""
-    facts = PageFacts(**row._mapping)
+    facts = PageFacts._make(row)
     wrong = misfit(facts._asdict(), _FACTS)
     if wrong is None:
         try:

@@ -9,7 +9,9 @@ import json
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from math import isfinite
+from operator import itemgetter
 from sqlite3 import sqlite_version_info
 from typing import Any
 
@@ -234,7 +236,7 @@ def put(connection: Connection, table: Table, rows: Sequence[dict[str, Any]], ho
         most = min(len(rows) - begin, _MOST_PARAMETERS // len(names))
         n = 1 << most.bit_length() - 1  # a power of two, so that few different statements are needed, which are reused
         statement, order = _of_many(table, how, names, n)
-        values = tuple(row[name] for row in rows[begin : begin + n] for name in order)
+        values = tuple(chain.from_iterable(map(itemgetter(*order), rows[begin : begin + n])))
         connection.exec_driver_sql(statement, values)
         begin += n
 

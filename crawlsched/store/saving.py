@@ -51,6 +51,8 @@ def _clean(value: Any) -> Any:
     ('W/"ab"', 1, '[1]')
     """
     if isinstance(value, str):
+        if value.isascii() and "\0" not in value:
+            return value
         return value.replace("\0", "").encode("utf-8", "replace").decode()
     if isinstance(value, np.generic):
         value = value.item()
@@ -102,7 +104,9 @@ def _states(batch: Batch) -> Iterator[tuple[int, Row]]:
 def _values(column: np.ndarray) -> list[Any]:
     """Make a column into a list of Python's values; nan and infinity become None."""
     values: list[Any] = column.tolist()
-    return [value if isfinite(value) else None for value in values] if column.dtype.kind == "f" else values
+    if column.dtype.kind != "f" or np.isfinite(column).all():
+        return values
+    return [value if isfinite(value) else None for value in values]
 
 
 def _content(item: tuple[int, Any]) -> Row:
@@ -220,18 +224,18 @@ def _put_carefully(connection: Connection, table: Table, rows: list[Row], how: s
 
 def _alike(rows: Iterable[Row]) -> list[list[Row]]:
     """Group rows with the same columns, but keep the order of changes to the same stored row."""
-    groups: list[list[Row]] = []
+    groups: list[tuple[tuple[str, ...], list[Row]]] = []
     group_of: dict[tuple[Any, ...], int] = {}
     for row in rows:
-        changed = tuple(map(row.get, _OWN_PAGE))
+        changed, names = tuple(map(row.get, _OWN_PAGE)), tuple(row)
         at = group_of.get(changed, 0)
-        while at < len(groups) and groups[at][0].keys() != row.keys():
+        while at < len(groups) and groups[at][0] != names:
             at += 1
         if at == len(groups):
-            groups.append([])
-        groups[at].append(row)
+            groups.append((names, []))
+        groups[at][1].append(row)
         group_of[changed] = at
-    return groups
+    return [alike for _, alike in groups]
 
 
 def _refuse(refused: Refused, table: str, which: str, error: BaseException) -> None:
