@@ -100,12 +100,12 @@ class ValueLines:
 
     def take(self, chosen: BoolArray) -> tuple[IndexArray, npt.NDArray[np.int32], FloatArray]:
         """Take out the chosen pages, and return them as the arguments of `append`. O(n)."""
-        rows, kept = np.flatnonzero(chosen), np.flatnonzero(~chosen)
+        rows = np.flatnonzero(chosen)
         taken = self._page[rows], self._host[rows], self._lines[:, rows]
-        if rows.size:
-            self._n = kept.size
-            self._page[: self._n], self._host[: self._n] = self._page[kept], self._host[kept]
-            self._lines[:, : self._n] = self._lines[:, kept]
+        self._n -= rows.size
+        gaps, last = rows[rows < self._n], self._n + np.flatnonzero(~chosen[self._n :])
+        self._page[gaps], self._host[gaps] = self._page[last], self._host[last]
+        self._lines[:, gaps] = self._lines[:, last]
         return taken
 
     def take_row(self, row: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import count
-from math import ceil
+from math import cbrt, ceil
 
 import numpy as np
 
@@ -15,24 +15,22 @@ from crawlsched.frontier.queues import HostQueue, PriorityQueue
 from crawlsched.pages import Pages
 from crawlsched.pages.intervals import CrawlIntervals
 
-__all__ = ["AT_ONCE", "SLOTS_TOGETHER", "Filing"]
+__all__ = ["AT_ONCE", "LEAST_WAIT", "Filing"]
 
 
 # A queue has room for one candidate per 64 pages, within the limits `_FEWEST` and `_MOST`. When the candidates of
 # resting hosts fill half of the room, each of these hosts has at most `_FEWEST`.
 _FEWEST = 64
 _MOST = _FEWEST**2
-#: Pages that fall due within this number of slots become candidates together. Doing this for all of them takes about as
-#: long as for one page. In a small collection the number is lower, since a page can be due again after a few slots.
 #: While first copies wait, a page with a copy goes at most once in this number of slots. Otherwise the first page of a
 #: site would be fetched again and again until other pages are known.
-SLOTS_TOGETHER = 16
+LEAST_WAIT = 16
 #: Each pick makes at most this number of pages candidates. Together with due times, that takes one or two milliseconds
 #: where no page is announced, and up to 10 where all pages are. A sample has eight times this number of pages.
 AT_ONCE = 256
 # Due times are computed anew for this multiple of `AT_ONCE` pages with each `_TOGETHER`-th pick: a few announced pages
 # take as long as many.
-_TOGETHER = 4
+_TOGETHER = 8
 # While there is no good candidate, a pick does at most this number of steps of such work.
 _STEPS = 8
 # This multiple of the pages that exceed the level exceed the lower level.
@@ -191,13 +189,14 @@ class Filing:
 
     def _reach(self, pages: IndexArray, now: float) -> FloatArray:
         """Return when pages reach the lower level, or their host's level if they are near; note which are near."""
-        levels = self._queue.levels(self._pages.host[pages])
-        lower = np.where(self._due.is_near[pages], levels, np.minimum(levels, self._lower_level))
-        reaches_lower, reaches_level = self.values.reaches(pages, np.stack([lower, levels]), now)
-        get_near = reaches_lower <= now
+        levels, is_near = self._queue.levels(self._pages.host[pages]), self._due.is_near[pages]
+        lower = np.where(is_near, levels, np.minimum(levels, self._lower_level))
+        both = levels[np.newaxis] if is_near.all() else np.stack([lower, levels])
+        reached = self.values.reaches(pages, both, now)
+        get_near = reached[0] <= now
         self._due.is_near[pages[get_near]] = True
-        reached: FloatArray = np.where(get_near, reaches_level, reaches_lower)
-        return reached
+        earliest: FloatArray = np.where(get_near, reached[-1], reached[0])
+        return earliest
 
     def _put_new(self, pages: IndexArray, now: float) -> IndexArray:
         """Queue pages without a copy as new pages, unless they have to wait; return the pages with a copy."""
@@ -255,9 +254,13 @@ class Filing:
 
     @property
     def _slots_together(self) -> int:
-        """The number of slots whose due pages become candidates together."""
-        is_small = self._pages.n <= AT_ONCE
-        return 0 if is_small or self._intervals.come else min(self._pages.n // _FEWEST, SLOTS_TOGETHER)
+        """The number of slots whose due pages become candidates together: that takes about as long as for one slot.
+
+        In a small collection a page can be due again after a few slots. Levels of hosts are lowered at the looks, too.
+        """
+        if self._pages.n <= AT_ONCE or self._intervals.come:
+            return 0
+        return int(cbrt(self._pages.n)) // (8 if self._queue.host_levels else 1)
 
     @property
     def _room(self) -> int:

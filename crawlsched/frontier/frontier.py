@@ -10,7 +10,7 @@ import numpy as np
 from crawlsched.columns.array_types import IndexArray
 from crawlsched.frontier.candidates import ENOUGH
 from crawlsched.frontier.due_times import FILED, IN_FLIGHT, SOON
-from crawlsched.frontier.filing import SLOTS_TOGETHER, Filing
+from crawlsched.frontier.filing import LEAST_WAIT, Filing
 
 __all__ = ["Frontier", "Pick"]
 
@@ -90,7 +90,7 @@ class Frontier(Filing):
 
     def peek(self, n: int) -> IndexArray:
         """Return up to about `n` pages that are likely to be picked next, the likeliest first. O(n log n)."""
-        self._look(self._now)
+        self._follow(self._now)
         found = self.out_of_turn(n)
         known = self._queue.going.pages[np.argsort(-self._queue.going.values_at(self._now), kind="stable")]
         new = self.new.likely(n, self._resting)
@@ -165,7 +165,7 @@ class Frontier(Filing):
     def _is_for_new(self, new: int | None, now: float) -> bool:
         """Return whether a new page takes this slot. While a new page waits, set a least wait for known pages."""
         waits = new is not None and self.new.matters(new)
-        before, self._least_wait = self._least_wait, SLOTS_TOGETHER * self.slot if waits else 0.0
+        before, self._least_wait = self._least_wait, LEAST_WAIT * self.slot if waits else 0.0
         self._queue.crawled_by = now - self._least_wait if waits else np.inf
         if self._least_wait < before:
             self._idle_until = -np.inf  # known pages may go earlier now

@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from crawlsched.frontier import DiscoveryShare, due_times, filing
 from crawlsched.frontier.candidates import Candidates
 from crawlsched.frontier.due_times import SOON, WAITING
-from crawlsched.frontier.filing import SLOTS_TOGETHER
+from crawlsched.frontier.filing import LEAST_WAIT
 from crawlsched.frontier.queues import FairQueue
 from crawlsched.pages import FREE, LIVE
 from crawlsched.planner import Planner, plan
@@ -59,7 +59,7 @@ class BruteForce:
             return -1, "value"
         known = known[is_eligible]
         if matters:  # a page that was crawled just now may wait for its next turn
-            least = np.minimum(SLOTS_TOGETHER / self.planner.bandwidth, self.planner.intervals.longest(known))
+            least = np.minimum(LEAST_WAIT / self.planner.bandwidth, self.planner.intervals.longest(known))
             known = known[pages.crawled_at[known] + least <= now]
         if known.size:
             return int(known[np.argmax(self.planner.crawl_values.value_at(known, now))]), "value"
@@ -165,7 +165,7 @@ class Histories(RuleBasedStateMachine):
             assert forced or (eligible_at <= self.now).any()
         else:
             assert not forced
-            assert not (eligible_at + SLOTS_TOGETHER / self.planner.bandwidth <= self.now).any()
+            assert not (eligible_at + LEAST_WAIT / self.planner.bandwidth <= self.now).any()
         assert all((frontier.place_of(page) == "out") == (pages.state.item(page) == FREE) for page in range(pages.n))
 
     @rule(seconds=st.sampled_from([0.5, 200.0]))
@@ -399,7 +399,7 @@ def test_a_waiting_page_is_below_the_level_for_which_its_due_time_was_computed(n
         world.run(1500)
         while frontier._go_on():
             pass
-        soon = world.now + 2 * SLOTS_TOGETHER / bandwidth
+        soon = world.now + 2 * LEAST_WAIT / bandwidth
         waits = np.flatnonzero(np.isin(due.place, (WAITING, SOON)) & (due.at > soon))
         values, is_near = planner.crawl_values.value_at(waits, world.now), due.is_near[waits]
         assert (values[is_near] < 1.03 * frontier._queue.level).all()
