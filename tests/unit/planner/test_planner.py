@@ -239,7 +239,7 @@ def test_announcements_do_not_wait_until_a_plan_is_adopted() -> None:
     """Slices of both are taken in turn, those of the plan with some picks between them."""
     planner = Planner(10.0)
     n_picks = 3  # between two slices, for this number of pages
-    load_crawled(planner, n_picks * PICKS_A_SLICE * PLAN_SLICE)
+    load_crawled(planner, n_picks * PICKS_A_SLICE * SLICE)
     planner.adopt(plan(planner.snapshot(), 10.0), 2.0)
     planner.signalled(np.arange(2 * SLICE), 0, 2.0)
     for _ in range(4):
