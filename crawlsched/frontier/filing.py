@@ -34,7 +34,7 @@ _TOGETHER = 8
 # While there is no good candidate, a pick does at most this number of steps of such work.
 _STEPS = 8
 # This multiple of the pages that exceed the level exceed the lower level.
-_NEAR = 20
+_NEAR = 15
 # A level is chosen from a sample so that at least this number of the sample's pages have higher values.
 _LEAST_RANK = 8
 # A page that was due too early is evaluated again when the time since its crawl has grown by this share.
@@ -97,13 +97,14 @@ class Filing:
         self._due.place[pages], self._due.at[pages], self._due.is_near[pages] = FILED, -np.inf, False
         if pages.size <= AT_ONCE:
             self._filed.update(pages.tolist())
+            self._picks_until_look = 0
         elif not self._due.are_many:
             self._reckon(pages, self._now)
         else:  # the next picks place these pages by their values
             known = self._put_new(pages, self._now)
             self._due.set(known, np.maximum(self._deadlines(known), self._eligible_at(known)))
             self._anew.append(range(int(pages.min()), int(pages.max()) + 1))
-        self._picks_until_look, self._idle_until = 0, -np.inf
+        self._idle_until = -np.inf
 
     def file_one(self, page: int, now: float) -> None:
         """File a page after its visit. O(1)."""
@@ -182,7 +183,7 @@ class Filing:
             # A level that is too low rises as pages become candidates. A level that is too high has to be lowered, and
             # then due times are computed anew.
             sample = self._may_go(self._some(range(self._pages.n)), now)
-            self._queue.level, self._lower_level = self._come_down(sample, now, self._wanted, self._pages.n, np.inf)
+            self._queue.level, self._lower_level = self._come_down(sample, now, self._room, self._pages.n, np.inf)
         not_before = np.where(self._due.place[pages] == FILED, self._due.at[pages], -np.inf)
         times = np.minimum(np.maximum(self._reach(pages, now), not_before), self._deadlines(pages))
         self._due.set(pages, np.maximum(times, self._eligible_at(pages)))
@@ -264,13 +265,8 @@ class Filing:
 
     @property
     def _room(self) -> int:
-        """The greatest number of candidates in a queue."""
+        """The number of candidates when the level has fallen; a queue may have twice as many."""
         return min(max(self._pages.n // _FEWEST, _FEWEST), _MOST)
-
-    @property
-    def _wanted(self) -> float:
-        """The number of candidates when the level has fallen: half would make it fall twice as often."""
-        return 0.75 * self._room
 
     def _become_due(self, pages: IndexArray, now: float) -> None:
         """Make pages candidates, or set them aside if their hosts rest; raise a level that has too many candidates."""
@@ -293,7 +289,7 @@ class Filing:
         self._make_room(now)
 
     def _make_room(self, now: float) -> None:
-        if len(self._queue.going) > self._room:
+        if len(self._queue.going) > 2 * self._room:
             self._put_back(self._queue.raise_level(now, self._looked_until), now)
 
     # -- levels come down
@@ -321,7 +317,7 @@ class Filing:
         self._picks_until_look = 0
         if near.size > self._room and not self._anew:
             pages = self._may_go(self._some(near), now)
-            level, lower_level = self._come_down(pages, now, self._wanted, near.size, queue.level)
+            level, lower_level = self._come_down(pages, now, self._room, near.size, queue.level)
             if level > self._lower_level:
                 queue.level, self._near_anew = level, [near]
                 if near.size > min(2 * _NEAR * self._room, n // 2):
@@ -336,7 +332,7 @@ class Filing:
                 self._searched_until = now + n // (8 * AT_ONCE) * self.slot
                 self._idle_until = self._next_eligible(now)
                 return False
-        queue.level, lower_level = self._come_down(pages, now, self._wanted, n, queue.level)
+        queue.level, lower_level = self._come_down(pages, now, self._room, n, queue.level)
         if self._anew and queue.level > self._lower_level:
             self._near_anew = [near]
         else:
