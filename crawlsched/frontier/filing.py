@@ -19,7 +19,7 @@ __all__ = ["AT_ONCE", "LEAST_WAIT", "Filing"]
 
 
 # A queue has room for one candidate per 64 pages, within the limits `_FEWEST` and `_MOST`. When the candidates of
-# resting hosts fill half of the room, each of these hosts has at most `_FEWEST`.
+# resting hosts fill the room, each of these hosts has at most `_FEWEST`.
 _FEWEST = 64
 _MOST = _FEWEST**2
 #: While first copies wait, a page with a copy goes at most once in this number of slots. Otherwise the first page of a
@@ -246,22 +246,15 @@ class Filing:
                 slots = ceil((eligible_at[is_barred].min() - now) / self.slot)
                 self._picks_until_look = min(self._picks_until_look, slots)
             self._become_due(pages[~is_barred], now)
-        if self._queue.host_levels:
-            going = set(self._queue.going.hosts.tolist())
-            if hosts := self._queue.host_levels.keys() - self._resting.at.keys() - going:
-                near = np.flatnonzero(self._due.is_near)
-                for host in hosts:
-                    self._bring_host_down(host, near, now)
 
     @property
     def _slots_together(self) -> int:
         """The number of slots whose due pages become candidates together: that takes about as long as for one slot.
 
-        In a small collection a page can be due again after a few slots. Levels of hosts are lowered at the looks, too.
+        In a small collection a page can be due again after a few slots.
         """
-        if self._pages.n <= AT_ONCE or self._intervals.come:
-            return 0
-        return int(cbrt(self._pages.n)) // (8 if self._queue.host_levels else 1)
+        is_small = self._pages.n <= AT_ONCE
+        return 0 if is_small or self._intervals.come else int(cbrt(self._pages.n))
 
     @property
     def _room(self) -> int:
@@ -284,7 +277,7 @@ class Filing:
         self._put_back(others, now)
         for host, set_aside in aside.items():
             self._due.place[set_aside] = ASIDE
-            if self._queue.n_aside > self._room // 2 and len(self._queue.aside[host]) > _FEWEST:
+            if self._queue.n_aside > self._room and len(self._queue.aside[host]) > _FEWEST:
                 self._put_back(self._queue.raise_level(now, self._looked_until, host), now)
         self._make_room(now)
 
@@ -373,6 +366,15 @@ class Filing:
         self._due.set(best, np.full(best.size, now))
         return level, min(_exceeded(values, _NEAR * rank), level) if _NEAR * rank < pages.size else level
 
+    def _bring_hosts_down(self, now: float) -> None:
+        """Lower the levels of hosts that have no candidates left."""
+        hosts = self._queue.host_levels.keys() - self._resting.at.keys()
+        if hosts and (hosts := hosts - set(self._queue.going.hosts.tolist())):
+            near = np.flatnonzero(self._due.is_near)
+            for host in hosts:
+                self._bring_host_down(host, near, now)
+            self._picks_until_look = 0
+
     def _bring_host_down(self, host: int, near: IndexArray, now: float) -> None:
         queue, rows = self._queue, near[self._pages.host[near] == host]
         most = ENOUGH * queue.host_levels[host]
@@ -407,6 +409,7 @@ class Filing:
         if is_short and self._queue.level > 0.0 and not (self._anew or self._near_anew):
             self._bring_down(now)
         if next(self._n_picks) % _TOGETHER == 0:
+            self._bring_hosts_down(now)
             self._go_on()
 
     # -- hosts
