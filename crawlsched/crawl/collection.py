@@ -49,7 +49,7 @@ FLUSH_INTERVAL = 0.3
 _READ_AHEAD = 0.7
 # If a page was not read ahead, it is read together with this number of pages that are likely to be picked soon. Reading
 # ahead always adds this number of pages.
-_READ_TOGETHER = 32
+_READ_TOGETHER = 96
 # The last writes of a crawl may take this time (seconds). A third of this time is the limit for the work of the other
 # thread, and for the database's answer to each statement.
 _LAST_WRITES = 15.0
