@@ -32,7 +32,7 @@ AT_ONCE = 256
 # take as long as many.
 _TOGETHER = 8
 # While there is no good candidate, a pick does at most this number of steps of such work.
-_STEPS = 8
+_STEPS = 4
 # This multiple of the pages that exceed the level exceed the lower level.
 _NEAR = 15
 # A level is chosen from a sample so that at least this number of the sample's pages have higher values.
