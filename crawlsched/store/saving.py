@@ -51,7 +51,7 @@ def _clean(value: Any) -> Any:
     ('W/"ab"', 1, '[1]')
     """
     if isinstance(value, str):
-        if value.isascii() and "\0" not in value:
+        if type(value) is str and value.isascii() and "\0" not in value:
             return value
         return value.replace("\0", "").encode("utf-8", "replace").decode()
     if isinstance(value, np.generic):
