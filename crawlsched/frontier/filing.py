@@ -26,7 +26,7 @@ _MOST = _FEWEST**2
 #: site would be fetched again and again until other pages are known.
 LEAST_WAIT = 16
 #: Each pick makes at most this number of pages candidates. Together with due times, that takes one or two milliseconds
-#: where no page is announced, and up to 10 where all pages are. A sample has eight times this number of pages.
+#: where no page is announced, and up to 20 where all pages are. A sample has eight times this number of pages.
 AT_ONCE = 256
 # Due times are computed anew for this multiple of `AT_ONCE` pages with each `_TOGETHER`-th pick: a few announced pages
 # take as long as many.

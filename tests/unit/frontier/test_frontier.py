@@ -399,7 +399,7 @@ def test_a_waiting_page_is_below_the_level_for_which_its_due_time_was_computed(n
         world.run(1500)
         while frontier._go_on():
             pass
-        soon = world.now + 2 * LEAST_WAIT / bandwidth
+        soon = world.now + 32.0 / bandwidth  # later than the next looks
         waits = np.flatnonzero(np.isin(due.place, (WAITING, SOON)) & (due.at > soon))
         values, is_near = planner.crawl_values.value_at(waits, world.now), due.is_near[waits]
         assert (values[is_near] < 1.03 * frontier._queue.level).all()
