@@ -19,6 +19,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 import scrapy.exceptions
+import scrapy.resolver
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
@@ -224,6 +225,12 @@ def stand_before_handlers(crawler: Crawler, make: Callable[[Any], _T]) -> _T | N
         return None
     made = crawler.engine.downloader.handlers = make(handlers)  # type: ignore[assignment]
     return made
+
+
+@_nicety("each request waits for the address of its host", False)
+def is_cached(host: str) -> bool:
+    """Whether Scrapy's cache of names has the addresses of a host."""
+    return host in scrapy.resolver.dnscache
 
 
 @_nicety("Scrapy may repeat a request by itself if the server had closed the connection")

@@ -181,7 +181,10 @@ class PacedHandlers:
             self._refuse_private(request, [host])  # the proxy looks the name up
             through = urlparse_cached(Request(proxy if "://" in proxy else f"http://{proxy}"))
             host, port = through.hostname or "", through.port or 80
-        addresses = await _addresses_of(host, port) if url.scheme in self._looked_up else [host]
+        # A name in Scrapy's cache costs no time later, so it is looked up only if its address has to be judged.
+        is_known = scrapy_versions.is_cached(host) and not request.meta.get("crawlsched_named_by_site")
+        is_left_out = is_known or url.scheme not in self._looked_up
+        addresses = [host] if is_left_out else await _addresses_of(host, port)
         if proxy is None:
             self._refuse_private(request, addresses)
         return host

@@ -19,7 +19,7 @@ __all__ = ["AT_ONCE", "LEAST_WAIT", "Filing"]
 
 
 # A queue has room for one candidate per 64 pages, within the limits `_FEWEST` and `_MOST`. When the candidates of
-# resting hosts fill the room, each of these hosts has at most `_FEWEST`.
+# resting hosts need twice the room, each of these hosts has at most `_FEWEST`.
 _FEWEST = 64
 _MOST = _FEWEST**2
 #: While first copies wait, a page with a copy goes at most once in this number of slots. Otherwise the first page of a
@@ -277,7 +277,7 @@ class Filing:
         self._put_back(others, now)
         for host, set_aside in aside.items():
             self._due.place[set_aside] = ASIDE
-            if self._queue.n_aside > self._room and len(self._queue.aside[host]) > _FEWEST:
+            if self._queue.n_aside > 2 * self._room and len(self._queue.aside[host]) > _FEWEST:
                 self._put_back(self._queue.raise_level(now, self._looked_until, host), now)
         self._make_room(now)
 

@@ -50,10 +50,10 @@ class Part:
         """Make the conditions that restrict a query to this collection."""
         return own(table, self.key)
 
-    def rows(self, wanted: Executable, **values: Any) -> list[Any]:
+    def rows(self, wanted: Executable, **values: Any) -> Sequence[Any]:
         """Run a query with these parameters, and return its rows."""
         with self.database.reading() as connection:
-            return list(connection.execute(wanted, values))
+            return connection.execute(wanted, values).all()
 
 
 class Reader(Part):

@@ -21,7 +21,7 @@ def test_a_huge_body_does_not_hold_up_the_others_and_its_changes_are_found(site,
     urls = [*(site.url(f"/{number}", "127.0.0.2") for number in range(20)), huge]
     settings = {"starts_first": 0, "pages": [["*/huge", {"max_interval": 1}]], "fingerprint": "visible_text"}
     process = (project := Project(tmp_path, urls, bandwidth="20/s", seconds=60, **settings)).start()
-    wait_until(lambda: len(site.visits("/huge")) > 3, 60.0, project.log)
+    wait_until(lambda: len(site.visits("/huge")) > 5, 60.0, project.log)
     outcomes = project.end(process).outcomes()
     # Those that were open at the end tell nothing.
     assert set(outcomes.pop(huge)) - {"dropped"} == {"changed"}
