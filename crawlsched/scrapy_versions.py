@@ -25,6 +25,7 @@ from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.exceptions import IgnoreRequest, StopDownload
 from scrapy.http import Response
+from scrapy.statscollectors import StatsCollector
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.misc import load_object
@@ -149,6 +150,22 @@ def _nicety(lost: str, without: Any = None) -> Callable[[Callable[_P, _T]], Call
         return guarded
 
     return guard
+
+
+def counter(stats: StatsCollector) -> Callable[..., None]:
+    """Return a function that does the same as ``stats.inc_value(name, n)``.
+
+    Scrapy's own takes five microseconds in a crawl, since each attribute of the collector is searched for twice. A
+    visit counts five things. A collector with a method of its own keeps it.
+    """
+    if getattr(type(stats), "inc_value", None) is not StatsCollector.inc_value or not hasattr(stats, "_stats"):
+        return stats.inc_value
+
+    def count(name: str, n: int = 1) -> None:
+        counts: dict[str, Any] = object.__getattribute__(stats, "_stats")
+        counts[name] = counts.get(name, 0) + n
+
+    return count
 
 
 class DownloadSlot(NamedTuple):

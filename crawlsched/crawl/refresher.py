@@ -47,6 +47,7 @@ from crawlsched.crawl.side_thread import LongWork
 from crawlsched.crawl.visits import VisitEnds, Visits
 from crawlsched.exceptions import DatabaseReplaced
 from crawlsched.pages import REFUSED
+from crawlsched.scrapy_versions import counter
 from crawlsched.settings import Settings
 from crawlsched.store import Outcome, host_of
 
@@ -173,7 +174,7 @@ class Refresher:
             settings,
             name,
             share=share,
-            count=crawler.stats.inc_value,
+            count=counter(crawler.stats),
             request_fingerprint=lambda url: fingerprint(Request(url)),
             clock=lambda: offset + time.monotonic(),
             rng=Random(),

@@ -174,9 +174,8 @@ class Candidates:
             value = values.item(row)
             if value == -np.inf:
                 return None
-            equal = (values == value).nonzero()[0]
-            if equal.size > 1:
-                row = int(equal[self.going.pages[equal].argmin()])
+            if np.count_nonzero(equal := values == value) > 1:
+                row = int(np.where(equal, self.going.pages, np.inf).argmin())
             if is_free(self.going.hosts.item(row)):
                 return self.going.pages.item(row), value
         return None

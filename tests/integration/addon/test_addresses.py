@@ -83,7 +83,8 @@ def test_a_name_is_judged_by_the_address_that_is_connected_to(site, tmp_path):
     site.page("/", "<p>x</p>")
     changing = [named(f"changes{number}", "/changes") for number in range(4)]
     lines = [named("inner1", "/line"), site.url("/literal", "127.0.0.3"), *changing]
-    lines += [named("site", "/moved.xml"), named("site", "/index.xml")]
+    # The spider itself has asked inner5, so that its address is known when the site names it.
+    lines += [named("site", "/moved.xml"), named("site", "/index.xml"), named("inner5", "/known")]
     site.page("/robots.txt", "".join(f"Sitemap: {line}\n" for line in lines))
     site.page("/moved.xml", "", status=302, Location=named("inner2", "/redirect"))
     site.page("/child.xml", "", status=301, Location=named("inner3", "/redirect-of-a-child"))

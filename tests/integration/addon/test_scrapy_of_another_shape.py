@@ -4,6 +4,9 @@ import logging
 from types import SimpleNamespace
 
 import pytest
+from scrapy import Spider
+from scrapy.statscollectors import DummyStatsCollector, MemoryStatsCollector
+from scrapy.utils.test import get_crawler
 
 from crawlsched import scrapy_versions
 from tests.crawling import YIELDS, Project, spider
@@ -49,3 +52,23 @@ def test_what_is_missing_has_an_answer_that_ends_nothing(ask, without, caplog):
     """An engine of another shape is asked; the answer is the one that costs no page."""
     with caplog.at_level(logging.WARNING):
         assert ask(SimpleNamespace(engine=SimpleNamespace())) == without
+
+
+class Twice(MemoryStatsCollector):
+    """A user's own collector, whose counts are twice as high."""
+
+    def inc_value(self, key, count=1, start=0, spider=None):
+        super().inc_value(key, 2 * count, start, spider)
+
+
+@pytest.mark.parametrize("collector", [MemoryStatsCollector, DummyStatsCollector, Twice])
+def test_counting_does_the_same_as_scrapys_own(collector):
+    """Also where another component replaces or clears all stats meanwhile."""
+    crawler = get_crawler(Spider)
+    ours, scrapys = collector(crawler), collector(crawler)
+    for stats, count in ((ours, scrapy_versions.counter(ours)), (scrapys, scrapys.inc_value)):
+        count("visits", 3)
+        stats.set_stats({"visits": 5})
+        count("visits")
+        count("failures", -2)
+    assert ours.get_stats() == scrapys.get_stats()
