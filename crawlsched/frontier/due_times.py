@@ -7,7 +7,7 @@ from heapq import heappop, heappush, nsmallest
 import numpy as np
 import numpy.typing as npt
 
-from crawlsched.columns.array_types import BoolArray, FloatArray, IndexArray
+from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.columns.blocks import ROWS_AT_ONCE
 from crawlsched.columns.growing import grown
 
@@ -37,7 +37,7 @@ class DueTimes:
     def __init__(self) -> None:
         self.at: FloatArray = np.zeros(0)  # by page, POSIX seconds; inf: never due
         self.place: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)  # by page, one of the constants of this module
-        self.is_near: BoolArray = np.zeros(0, bool)  # by page, whether it has reached the lower level
+        self.n_reached: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)  # by page, how many lower levels it has reached
         # The sorted order has only pages due by `_horizon`, and all pages due by `_complete_until`.
         self._horizon = self._complete_until = np.inf
         self._heap: list[tuple[float, int]] = []
@@ -50,7 +50,7 @@ class DueTimes:
         if capacity > size:
             capacity = max(capacity, size + size // 4)
             self.at, self.place = grown(self.at, capacity), grown(self.place, capacity)
-            self.is_near = grown(self.is_near, capacity)
+            self.n_reached = grown(self.n_reached, capacity)
             self._n_soon = min(_MOST_SOON, max(capacity // 16, 256))
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import count
 from math import cbrt, ceil
+from typing import Any
 
 import numpy as np
 
@@ -33,8 +34,8 @@ AT_ONCE = 256
 _TOGETHER = 8
 # While there is no good candidate, a pick does at most this number of steps of such work.
 _STEPS = 4
-# This multiple of the pages that exceed the level exceed the lower level.
-_NEAR = 15
+# This multiple of the pages that exceed a level exceed the next lower level.
+_NEAR = 6
 # A level is chosen from a sample so that at least this number of the sample's pages have higher values.
 _LEAST_RANK = 8
 # A page that was due too early is evaluated again when the time since its crawl has grown by this share.
@@ -59,13 +60,14 @@ class Filing:
         # Pages whose due times will be computed at the next look. Until then their entries in the column of due times
         # are lower bounds.
         self._filed: set[int] = set()
-        # Pages whose due times have to be computed anew: first near pages, because the level of all hosts or of one
-        # host has fallen; then other pages, because they were loaded, or because the lower level has changed.
-        self._near_anew: list[range | IndexArray] = []
-        self._anew: list[range | IndexArray] = []
-        # Due times are computed for this level first. A page that reaches it is near, and gets the time at which it
-        # reaches the level itself. When the level falls, only the due times of near pages have to be computed anew.
-        self._lower_level = 0.0
+        # Pages whose due times have to be computed anew, by how many of the lower levels they have reached. The
+        # last are computed first: the level has fallen, or the level of one host. All pages are computed anew because
+        # they were loaded, or because the lowest level has changed.
+        self._anew: tuple[list[range | IndexArray], ...] = ([], [], [])
+        # Due times are computed for the lowest of these levels first. A page that has reached it gets the time at which
+        # it reaches the next one, and at last the level itself. When the level falls, only the due times of the pages
+        # that have reached a lower level have to be computed anew.
+        self._lower_levels: FloatArray = np.zeros(2)
         # While first copies wait, a page with a copy is not picked again within these seconds.
         self._least_wait = 0.0
         # Before `_idle_until`, no waiting page may go. Until `_searched_until`, the search through all pages is not
@@ -94,7 +96,7 @@ class Filing:
         self._now = max(now, self._now)
         self.reserve(int(pages.max()) + 1)
         self._leave(pages)
-        self._due.place[pages], self._due.at[pages], self._due.is_near[pages] = FILED, -np.inf, False
+        self._due.place[pages], self._due.at[pages], self._due.n_reached[pages] = FILED, -np.inf, 0
         if pages.size <= AT_ONCE:
             self._filed.update(pages.tolist())
             self._picks_until_look = 0
@@ -103,7 +105,7 @@ class Filing:
         else:  # the next picks place these pages by their values
             known = self._put_new(pages, self._now)
             self._due.set(known, np.maximum(self._deadlines(known), self._eligible_at(known)))
-            self._anew.append(range(int(pages.min()), int(pages.max()) + 1))
+            self._anew[0].append(range(int(pages.min()), int(pages.max()) + 1))
         self._idle_until = -np.inf
 
     def file_one(self, page: int, now: float) -> None:
@@ -112,7 +114,7 @@ class Filing:
             self.file(np.array([page]), now)
             return
         self._now = max(now, self._now)
-        self._due.place[page], self._due.at[page], self._due.is_near[page] = FILED, -np.inf, False
+        self._due.place[page], self._due.at[page], self._due.n_reached[page] = FILED, -np.inf, 0
         self._filed.add(page)
         self._idle_until = -np.inf
 
@@ -179,24 +181,26 @@ class Filing:
         pages = self._put_new(pages, now)
         if not pages.size:
             return
-        if self._queue.level <= 0.0 and (self._anew or pages.size > self._room):
+        if self._queue.level <= 0.0 and (self._anew[0] or pages.size > self._room):
             # A level that is too low rises as pages become candidates. A level that is too high has to be lowered, and
             # then due times are computed anew.
             sample = self._may_go(self._some(range(self._pages.n)), now)
-            self._queue.level, self._lower_level = self._come_down(sample, now, self._room, self._pages.n, np.inf)
+            levels = self._come_down(sample, now, self._room, self._pages.n, np.inf)
+            self._lower_levels[:], self._queue.level = levels[:-1], float(levels[-1])
         not_before = np.where(self._due.place[pages] == FILED, self._due.at[pages], -np.inf)
         times = np.minimum(np.maximum(self._reach(pages, now), not_before), self._deadlines(pages))
         self._due.set(pages, np.maximum(times, self._eligible_at(pages)))
 
     def _reach(self, pages: IndexArray, now: float) -> FloatArray:
-        """Return when pages reach the lower level, or their host's level if they are near; note which are near."""
-        levels, is_near = self._queue.levels(self._pages.host[pages]), self._due.is_near[pages]
-        lower = np.where(is_near, levels, np.minimum(levels, self._lower_level))
-        both = levels[np.newaxis] if is_near.all() else np.stack([lower, levels])
-        reached = self.values.reaches(pages, both, now)
-        get_near = reached[0] <= now
-        self._due.is_near[pages[get_near]] = True
-        earliest: FloatArray = np.where(get_near, reached[-1], reached[0])
+        """Return when pages reach the next of the lower levels, or at last their host's level; note what is reached."""
+        levels, n_reached = self._queue.levels(self._pages.host[pages]), self._due.n_reached[pages]
+        least = int(n_reached.min())
+        nths = np.arange(least, self._lower_levels.size)
+        lower = [np.where(n_reached > nth, levels, np.minimum(levels, self._lower_levels[nth])) for nth in nths]
+        reached = self.values.reaches(pages, np.stack([*lower, levels]), now)
+        n_reached = np.maximum(n_reached, ((reached[:-1] <= now).T * (nths + 1)).max(axis=1, initial=0))
+        self._due.n_reached[pages] = n_reached
+        earliest: FloatArray = reached[n_reached - least, np.arange(pages.size)]
         return earliest
 
     def _put_new(self, pages: IndexArray, now: float) -> IndexArray:
@@ -306,35 +310,35 @@ class Filing:
     def _bring_down(self, now: float) -> bool:
         """Lower the level so that some pages are due; return False if no page may go."""
         queue, n = self._queue, min(self._pages.n, self._due.place.size)
-        near = np.flatnonzero(self._due.is_near)
         self._picks_until_look = 0
-        if near.size > self._room and not self._anew:
-            pages = self._may_go(self._some(near), now)
-            level, lower_level = self._come_down(pages, now, self._room, near.size, queue.level)
-            if level > self._lower_level:
-                queue.level, self._near_anew = level, [near]
-                if near.size > min(2 * _NEAR * self._room, n // 2):
-                    self._begin_anew(near, max(lower_level, self._lower_level))
-                return True
-        pages = self._may_go(self._some(range(n)), now)
-        if not pages.size:
-            if len(queue.going) or now < self._searched_until:
-                return False
-            pages = self._some(self._may_go(np.arange(n), now))
-            if not pages.size:
-                self._searched_until = now + n // (8 * AT_ONCE) * self.slot
-                self._idle_until = self._next_eligible(now)
-                return False
-        queue.level, lower_level = self._come_down(pages, now, self._room, n, queue.level)
-        if self._anew and queue.level > self._lower_level:
-            self._near_anew = [near]
-        else:
-            self._begin_anew(range(n), lower_level)
+        near: list[Any] = [range(n), *(np.flatnonzero(self._due.n_reached >= nth) for nth in (1, 2))]
+        for nth in (2, 1, 0):
+            if nth and (len(near[nth]) <= self._room or any(self._anew[:nth])):
+                continue
+            pages = self._may_go(self._some(near[nth]), now)
+            if not nth and not pages.size:
+                if len(queue.going) or now < self._searched_until:
+                    return False
+                pages = self._some(self._may_go(np.arange(n), now))
+                if not pages.size:
+                    self._searched_until = now + n // (8 * AT_ONCE) * self.slot
+                    self._idle_until = self._next_eligible(now)
+                    return False
+            levels = self._come_down(pages, now, self._room, len(near[nth]), queue.level)
+            if not nth or levels[-1] > self._lower_levels[nth - 1]:
+                break
+        first = nth
+        if nth < 2 and self._anew[nth] and levels[-1] > self._lower_levels[nth]:
+            nth = first = nth + 1  # the other pages are computed anew already
+        elif nth and len(near[nth]) > min(2 * _NEAR ** (3 - nth) * self._room, n // 2):
+            first -= 1
+        least = self._lower_levels[nth - 1] if nth else 0.0
+        queue.level, self._lower_levels[first:] = float(levels[-1]), np.maximum(levels[first:-1], least)
+        np.minimum(self._due.n_reached, first, out=self._due.n_reached)
+        for earlier in self._anew[first:]:
+            earlier.clear()
+        self._anew[first].append(near[nth])
         return True
-
-    def _begin_anew(self, rows: range | IndexArray, lower_level: float) -> None:
-        self._lower_level, self._due.is_near[:] = lower_level, False
-        self._near_anew, self._anew = [], [rows]
 
     def _some(self, rows: range | IndexArray) -> IndexArray:
         """Return some rows at equal distances, different rows at each call; O(1)."""
@@ -343,8 +347,8 @@ class Filing:
 
     def _go_on(self) -> bool:
         """Compute some due times anew if the level has fallen; return False if none had to be computed."""
-        anew = self._near_anew or self._anew
-        if not anew:
+        anew = next(filter(None, reversed(self._anew)), None)
+        if anew is None:
             return False
         some, rest = anew[0][: _TOGETHER * AT_ONCE], anew[0][_TOGETHER * AT_ONCE :]
         anew[:1] = [rest] if len(rest) else []
@@ -354,23 +358,25 @@ class Filing:
         self._reckon(rows[waits], self._now)
         return True
 
-    def _come_down(self, pages: IndexArray, now: float, above: float, n_pages: int, most: float) -> tuple[float, float]:
-        """Return the level that `above` of `n_pages` exceed, by a sample of them, and a lower level.
+    def _come_down(self, pages: IndexArray, now: float, above: float, n_pages: int, most: float) -> FloatArray:
+        """Return the lower levels and, at last, the level that `above` of `n_pages` exceed, by a sample of them.
 
         Make the sample's pages above the level due.
         """
         values = self.values.value_at(pages, now)
         rank = max(int(above / max(n_pages, 1) * pages.size), _LEAST_RANK)
-        level = min(_exceeded(values, rank), most)
-        best = pages[values >= level]
+        ordered = np.sort(values) if values.size else np.zeros(1)
+        ranks = np.minimum(rank * _NEAR ** np.arange(self._lower_levels.size, -1, -1), ordered.size - 1)
+        levels: FloatArray = np.minimum(ordered[-1 - ranks], most)
+        best = pages[values >= levels[-1]]
         self._due.set(best, np.full(best.size, now))
-        return level, min(_exceeded(values, _NEAR * rank), level) if _NEAR * rank < pages.size else level
+        return levels
 
     def _bring_hosts_down(self, now: float) -> None:
         """Lower the levels of hosts that have no candidates left."""
         hosts = self._queue.host_levels.keys() - self._resting.at.keys()
         if hosts and (hosts := hosts - set(self._queue.going.hosts.tolist())):
-            near = np.flatnonzero(self._due.is_near)
+            near = np.flatnonzero(self._due.n_reached == self._lower_levels.size)
             for host in hosts:
                 self._bring_host_down(host, near, now)
             self._picks_until_look = 0
@@ -378,12 +384,11 @@ class Filing:
     def _bring_host_down(self, host: int, near: IndexArray, now: float) -> None:
         queue, rows = self._queue, near[self._pages.host[near] == host]
         most = ENOUGH * queue.host_levels[host]
-        queue.host_levels[host], _ = self._come_down(
-            self._may_go(self._some(rows), now), now, _FEWEST / 2, rows.size, most
-        )
+        pages = self._may_go(self._some(rows), now)
+        queue.host_levels[host] = float(self._come_down(pages, now, _FEWEST / 2, rows.size, most)[-1])
         if queue.host_levels[host] <= queue.level:
             del queue.host_levels[host]
-        self._near_anew.insert(0, rows)
+        self._anew[-1].insert(0, rows)
 
     def _may_go(self, rows: IndexArray, now: float, resting: bool = False) -> IndexArray:
         """Return waiting pages that have a copy and may be crawled now: pages of resting hosts, or of others."""
@@ -406,7 +411,7 @@ class Filing:
         self._due.work()
         # Begin when less than a quarter of the room is filled. The last candidates are picked meanwhile.
         is_short = 0 < 4 * len(self._queue.going) < self._room - 4 * self._queue.n_aside
-        if is_short and self._queue.level > 0.0 and not (self._anew or self._near_anew):
+        if is_short and self._queue.level > 0.0 and not any(self._anew):
             self._bring_down(now)
         if next(self._n_picks) % _TOGETHER == 0:
             self._bring_hosts_down(now)
@@ -429,8 +434,3 @@ class Filing:
         self._make_room(self._now)
         for pages in (self.new, self._overdue, self._forced):
             pages.host_returns(host)
-
-
-def _exceeded(values: FloatArray, rank: int) -> float:
-    """Return the value that `rank` of the values exceed, or the lowest value; 0 if there are no values."""
-    return float(np.sort(values)[-1 - min(rank, values.size - 1)]) if values.size else 0.0

@@ -384,16 +384,16 @@ def test_a_slot_is_not_lost_while_due_times_are_reckoned_anew() -> None:
     load_crawled(planner, n, now, host=hosts, importance=importance, crawled_at=10.0 * np.arange(n))
     for _ in range(1500):
         now += 0.01
-        rests = bool(planner.frontier._anew or planner.frontier._near_anew)
+        rests = any(planner.frontier._anew)
         assert planner.pick(now, lambda host, at, rests=rests: at + 5.0 * (rests and host == 0)) is not None
 
 
 @pytest.mark.parametrize("n", [4000, 20_000])
 def test_a_waiting_page_is_below_the_level_for_which_its_due_time_was_computed(n: int) -> None:
-    """A near page is below the level, any other below the lower level, also while the level falls with each pick."""
+    """It is below the next level that it has not reached, also while the level falls with each pick."""
     world = World(collection(n, 200.0, announced=1 / 3))
     planner, frontier, due = world.planner, world.planner.frontier, world.planner.frontier._due
-    n_near = n_others = 0
+    n_waiting = np.zeros(3)
     for bandwidth in (200.0, 20_000.0, 20_000.0, 100.0):
         planner.set_bandwidth(bandwidth, world.now)
         world.run(1500)
@@ -401,11 +401,11 @@ def test_a_waiting_page_is_below_the_level_for_which_its_due_time_was_computed(n
             pass
         soon = world.now + 32.0 / bandwidth  # later than the next looks
         waits = np.flatnonzero(np.isin(due.place, (WAITING, SOON)) & (due.at > soon))
-        values, is_near = planner.crawl_values.value_at(waits, world.now), due.is_near[waits]
-        assert (values[is_near] < 1.03 * frontier._queue.level).all()
-        assert (values[~is_near] < 1.03 * frontier._lower_level).all()
-        n_near, n_others = n_near + is_near.sum(), n_others + (~is_near).sum()
-    assert min(n_near, n_others) > n // 4
+        levels = np.array([*frontier._lower_levels, frontier._queue.level])
+        values, n_reached = planner.crawl_values.value_at(waits, world.now), due.n_reached[waits]
+        assert (values < 1.03 * levels[n_reached]).all()
+        n_waiting += np.bincount(n_reached, minlength=3)
+    assert n_waiting.min() > n // 8, n_waiting
 
 
 def test_due_times_are_computed_once_for_pages_that_are_loaded_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
