@@ -409,8 +409,8 @@ class Filing:
 
     def _work(self, now: float) -> None:
         self._due.work()
-        # Begin when less than a quarter of the room is filled. The last candidates are picked meanwhile.
-        is_short = 0 < 4 * len(self._queue.going) < self._room - 4 * self._queue.n_aside
+        # Begin when less than half of the room is filled. The last candidates are picked meanwhile.
+        is_short = 0 < 2 * len(self._queue.going) < self._room - 2 * self._queue.n_aside
         if is_short and self._queue.level > 0.0 and not any(self._anew):
             self._bring_down(now)
         if next(self._n_picks) % _TOGETHER == 0:
