@@ -311,8 +311,9 @@ class Filing:
         """Lower the level so that some pages are due; return False if no page may go."""
         queue, n = self._queue, min(self._pages.n, self._due.place.size)
         self._picks_until_look = 0
-        near: list[Any] = [range(n), *(np.flatnonzero(self._due.n_reached >= nth) for nth in (1, 2))]
+        near: dict[int, Any] = {}
         for nth in (2, 1, 0):
+            near[nth] = np.flatnonzero(self._due.n_reached >= nth) if nth else range(n)
             if nth and (len(near[nth]) <= self._room or any(self._anew[:nth])):
                 continue
             pages = self._may_go(self._some(near[nth]), now)
@@ -335,9 +336,7 @@ class Filing:
         least = self._lower_levels[nth - 1] if nth else 0.0
         queue.level, self._lower_levels[first:] = float(levels[-1]), np.maximum(levels[first:-1], least)
         np.minimum(self._due.n_reached, first, out=self._due.n_reached)
-        for earlier in self._anew[first:]:
-            earlier.clear()
-        self._anew[first].append(near[nth])
+        self._anew = (*self._anew[:first], [near[nth]], *([] for _ in self._anew[first + 1 :]))
         return True
 
     def _some(self, rows: range | IndexArray) -> IndexArray:
