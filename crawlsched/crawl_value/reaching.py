@@ -9,9 +9,9 @@ import numpy as np
 
 from crawlsched.columns.array_types import FloatArray
 from crawlsched.columns.blocks import blocks
-from crawlsched.crawl_value.terms import LARGEST_EXPONENT, noisy_terms
+from crawlsched.crawl_value.terms import LARGEST_EXPONENT, first_signal_integral, noisy_terms
 
-__all__ = ["HIGHEST", "Grid", "gain", "tangent_wait"]
+__all__ = ["HIGHEST", "Grid", "gain", "noisy_bounds", "tangent_wait"]
 
 #: The highest crawl value, so that the product of two crawl values is finite. A page that never changes gets it after
 #: an announcement, if the rule trusts every announcement.
@@ -74,28 +74,49 @@ class Grid:
         found: FloatArray = np.where(is_below[:, -1], np.inf, elapsed)
         return found
 
-    def announced(self, weights: FloatArray, stale: FloatArray) -> FloatArray:
-        """Return crawl values as if no further announcement could come; the values of `noisy` are never higher."""
-        rates, lasts = self.rates, np.exp(-stale)
-        lost = stale * lasts
-        return np.stack(
-            [
-                np.vecdot(weights, (1.0 - lasts - lost) / rates),
-                np.vecdot(weights, lost),
-                np.vecdot(weights, lasts * rates),
-            ]
-        )
-
     def noisy(self, weights: FloatArray, elapsed: FloatArray, signals: FloatArray) -> FloatArray:
         """Return crawl values of importance 1, their first derivatives, and bounds on the second; shape (3, n)."""
-        rates, (rate, weight, evidence) = self.rates, signals
-        found, stale = np.empty((3, elapsed.size)), elapsed[:, np.newaxis] * rates + evidence[:, np.newaxis]
+        rates, (rate, weight, _), stale = self.rates, signals, self._stale(elapsed, signals)
         alpha = np.broadcast_to(rates, stale.shape).ravel()
         value, slope = noisy_terms(stale.ravel(), alpha, rate.repeat(rates.size), weight.repeat(rates.size))
-        found[0] = np.vecdot(weights, value.reshape(stale.shape))
-        found[1] = np.vecdot(weights, slope.reshape(stale.shape) * rates)
-        found[2] = np.vecdot(weights, np.exp(-stale) * rates)
-        return found
+        return self._expected(weights, stale, value.reshape(stale.shape), slope.reshape(stale.shape))
+
+    def noisy_bounds(self, weights: FloatArray, elapsed: FloatArray, signals: FloatArray) -> FloatArray:
+        """Return upper bounds of what `noisy` returns, at a fifth of the cost (`noisy_bounds`); shape (3, n)."""
+        stale = self._stale(elapsed, signals)
+        value, slope = noisy_bounds(stale, self.rates, *signals[:2, :, np.newaxis])
+        return self._expected(weights, stale, value, slope)
+
+    def _stale(self, elapsed: FloatArray, signals: FloatArray) -> FloatArray:
+        stale: FloatArray = elapsed[:, np.newaxis] * self.rates + signals[2][:, np.newaxis]
+        return stale
+
+    def _expected(self, weights: FloatArray, stale: FloatArray, value: FloatArray, slope: FloatArray) -> FloatArray:
+        parts = value, slope * self.rates, np.exp(-stale) * self.rates
+        return np.stack([np.vecdot(weights, part) for part in parts])
+
+
+def noisy_bounds(
+    y: FloatArray, alpha: FloatArray, gamma: FloatArray, kappa: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return upper bounds of the two results of `noisy_terms`; the arrays are broadcast against each other.
+
+    Notes
+    -----
+    The value is the integral of exp(-u) psi(u) from 0 to y. Until u = kappa one announcement is enough, and psi(u) is
+    (1 - exp(-c u)) / gamma with c = gamma / alpha. Beyond, it is at most u / alpha, the time without announcements. By
+    Wald's identity it is at most (u + kappa) / (alpha + gamma kappa), since the last announcement goes beyond u by at
+    most kappa. The bound of the value is at most a third too high; a test compares both for all parameters.
+    """
+    y, kappa, c = np.minimum(y, LARGEST_EXPONENT), np.minimum(kappa, LARGEST_EXPONENT), gamma / alpha
+    first, later = np.minimum(y, kappa), np.maximum(y, kappa)
+    fresh, at_kappa = np.exp(-y), np.exp(-kappa)
+    missed, after = np.expm1(-c * first), np.minimum(fresh, at_kappa)
+    alone = (1.0 + kappa) * at_kappa - (1.0 + later) * after  # the integral of u exp(-u) from kappa on
+    helped = (alone + kappa * (at_kappa - after)) / (1.0 + c * kappa)
+    value = first_signal_integral(first, c, np.maximum(fresh, at_kappa) * missed) + np.minimum(alone, helped)
+    psi = np.where(y <= kappa, -missed / c, np.minimum(y, (y + kappa) / (1.0 + c * kappa)))
+    return value / alpha, fresh * psi / alpha
 
 
 def tangent_wait(missing: FloatArray, slope: FloatArray, curvature: FloatArray) -> FloatArray:

@@ -93,15 +93,14 @@ class PosteriorValues(CrawlValues):
         rate, weight, evidence = signals = self.announcements.gathered(pages)
         found = np.fmax(crawled_at + self._grid.elapsed_at(weights, aims), now)
         elapsed, noisy = np.maximum(now - crawled_at, 0.0), (rate > 0.0) & (weight > 0.0)
-        announced = np.flatnonzero(noisy & (evidence > 0.0))
-        if announced.size:
-            likely_stale = elapsed[announced, np.newaxis] * self._grid.rates + evidence[announced, np.newaxis]
-            value, slope, curvature = self._grid.announced(weights[announced], likely_stale)
-            found[:, announced] = now + tangent_wait(aims[:, announced] - value, slope, curvature)
-        close = np.flatnonzero(noisy & (found <= now).any(axis=0))
-        if close.size:
-            value, slope, curvature = self._grid.noisy(weights[close], elapsed[close], signals[:, close])
-            found[:, close] = now + tangent_wait(aims[:, close] - value, slope, curvature)
+        found[:, noisy & (evidence > 0.0)] = now
+        # Exact values are computed only for pages that may have reached the last level.
+        for values, levels in ((self._grid.noisy_bounds, found), (self._grid.noisy, found[-1:])):
+            some = np.flatnonzero(noisy & (levels <= now).any(axis=0))
+            if some.size:
+                value, slope, curvature = values(weights[some], elapsed[some], signals[:, some])
+                wait = tangent_wait(aims[:, some] - value, slope, curvature)
+                found[:, some] = np.fmax(found[:, some], now + wait)
         times[:, grows] = np.where(aims > 0.0, found, now)
         return times
 

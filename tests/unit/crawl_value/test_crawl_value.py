@@ -18,6 +18,8 @@ from crawlsched.crawl_value import (
     posterior_value,
     unchecked_noisy_value,
 )
+from crawlsched.crawl_value.reaching import noisy_bounds
+from crawlsched.crawl_value.terms import noisy_terms
 from tests.inputs import tries
 
 recalls = st.one_of(
@@ -188,3 +190,25 @@ def test_merging_sources():
     gamma, kappa = merge_sources(gammas, kappas)
     np.testing.assert_allclose(gamma * kappa, (gammas * kappas).sum(-1), rtol=1e-12)
     np.testing.assert_allclose(gamma * -np.expm1(-kappa), (gammas * -np.expm1(-kappas)).sum(-1), rtol=1e-12)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            *(st.floats(*ends).map(lambda exponent: 10.0**exponent) for ends in ((-5, 2), (-9, 1), (-9, 6), (-4, 2)))
+        ),
+        min_size=1,
+        max_size=200,
+    )
+)
+@tries(200)
+def test_bounds_of_noisy_values_are_never_too_low_and_at_most_a_third_too_high(numbers):
+    """For all stalenesses, rates and weights; so a due time that they give is never too late."""
+    y, alpha, ratio, kappa = np.array(numbers).T
+    with np.errstate(under="ignore", over="ignore"):
+        value, slope = noisy_terms(y, alpha, ratio * alpha, kappa)
+        most, steepest = noisy_bounds(y, alpha, ratio * alpha, kappa)
+    assert (most >= value * (1 - 1e-6)).all()
+    assert (most <= 1.34 * value * (1 + 1e-6)).all()
+    assert (steepest >= slope * (1 - 1e-6)).all()
+    assert (steepest <= 2.0 * slope * (1 + 1e-6)).all()
