@@ -46,8 +46,8 @@ class ValueLines:
         self._n, self._until = 0, np.inf
         self._page: IndexArray = np.zeros(0, np.intp)
         self._host: npt.NDArray[np.int32] = np.zeros(0, np.int32)
-        # Each column is a page. The rows are the value, its slope, and the times at which the line begins and ends.
-        self._lines: FloatArray = np.zeros((4, 0))
+        # Each column is a page. The rows are the value of the line at time 0, its slope, and the time at which it ends.
+        self._lines: FloatArray = np.zeros((3, 0))
 
     def __len__(self) -> int:
         return self._n
@@ -63,39 +63,35 @@ class ValueLines:
         return self._host[: self._n]
 
     def of(self, pages: IndexArray, now: float) -> FloatArray:
-        """Return the straight lines of pages, for `append`; the first row has the values at `now`. O(n) values."""
-        lines: FloatArray = np.zeros((4, pages.size))
-        lines[2:], elapsed = now, now - self._columns.crawled_at[pages]
-        grows = elapsed < np.inf
-        lines[3, ~grows] = np.inf
-        lines[3, grows] += _SPAN * elapsed[grows]
-        again = np.flatnonzero(grows & (lines[3] > now))
-        found = self._values.value_at(
-            np.concatenate([pages, pages[again]]), np.concatenate([lines[2], lines[3, again]])
-        )
-        lines[0] = found[: pages.size]
-        lines[1, again] = (found[pages.size :] - lines[0, again]) / (lines[3, again] - now)
-        return lines
+        """Return the straight lines of pages, for `append`. O(n) values."""
+        elapsed, slope = now - self._columns.crawled_at[pages], np.zeros(pages.size)
+        end = np.where(elapsed < np.inf, now + _SPAN * elapsed, np.inf)
+        again = np.flatnonzero((end > now) & (end < np.inf))
+        times = np.concatenate([np.full(pages.size, now), end[again]])
+        values = self._values.value_at(np.concatenate([pages, pages[again]]), times)
+        value, later = values[: pages.size], values[pages.size :]
+        slope[again] = (later - value[again]) / (end[again] - now)
+        return np.stack([value - slope * now, slope, end])
 
     def append(self, pages: IndexArray, hosts: npt.NDArray[np.int32], lines: FloatArray) -> None:
         """Add pages that were not added before; amortised O(1) a page."""
         begin, end = self._n, self._n + pages.size
         if end > self._page.size:
-            size, longer = end + end // 2, np.zeros((4, end + end // 2))
+            size, longer = end + end // 2, np.zeros((3, end + end // 2))
             longer[:, :begin] = self._lines[:, :begin]
             self._page, self._host, self._lines = np.resize(self._page, size), np.resize(self._host, size), longer
         self._page[begin:end], self._host[begin:end], self._lines[:, begin:end] = pages, hosts, lines
         self._n = end
-        self._until = min(self._until, float(lines[3].min(initial=np.inf)))
+        self._until = min(self._until, float(lines[2].min(initial=np.inf)))
 
     def values_at(self, now: float, ahead: float = 0.0) -> FloatArray:
         """Return the pages' values `ahead` seconds after `now`, and begin new lines where lines have ended; O(n)."""
         if now > self._until:
-            over = np.flatnonzero(self._lines[3, : self._n] < now)
+            over = np.flatnonzero(self._lines[2, : self._n] < now)
             self._lines[:, over] = self.of(self._page[over], now)
-            self._until = float(self._lines[3, : self._n].min(initial=np.inf))
-        value, slope, since, _ = self._lines[:, : self._n]
-        values: FloatArray = value + slope * (now + ahead - since)
+            self._until = float(self._lines[2, : self._n].min(initial=np.inf))
+        values: FloatArray = self._lines[1, : self._n] * (now + ahead)
+        values += self._lines[0, : self._n]
         return values
 
     def take(self, chosen: BoolArray) -> tuple[IndexArray, npt.NDArray[np.int32], FloatArray]:
@@ -134,6 +130,7 @@ class Candidates:
         self.going = ValueLines(pages, values)
         self.aside: dict[int, ValueLines] = {}
         self.n_aside = 0
+        self._best_row = 0  # of the best candidate, which is usually the next to leave
         self.crawled_by = np.inf  # a page that was crawled after this time is not picked yet
 
     def levels(self, hosts: npt.NDArray[Any]) -> FloatArray:
@@ -149,7 +146,7 @@ class Candidates:
     ) -> tuple[IndexArray, dict[int, IndexArray]]:
         """Add pages that are worth enough by `until`; return the others, and the pages set aside of each host. O(n)."""
         lines, hosts = self.going.of(pages, now), self._columns.host[pages]
-        enough = lines[0] + lines[1] * (until - now) >= ENOUGH * self.levels(hosts)
+        enough = lines[0] + lines[1] * until >= ENOUGH * self.levels(hosts)
         self.going.append(pages[enough], hosts[enough], lines[:, enough])
         return pages[~enough], {host: self.rest(host) for host in set(hosts[enough].tolist()) if host in resting}
 
@@ -170,13 +167,13 @@ class Candidates:
         """
         while len(self.going):
             values = self._values_at(now)
-            row = int(values.argmax())
-            value = values.item(row)
+            value = values.item(values.argmax())
             if value == -np.inf:
                 return None
-            if np.count_nonzero(equal := values == value) > 1:
-                row = int(np.where(equal, self.going.pages, np.inf).argmin())
+            equal = (values == value).nonzero()[0]
+            row = equal.item(self.going.pages[equal].argmin())
             if is_free(self.going.hosts.item(row)):
+                self._best_row = row
                 return self.going.pages.item(row), value
         return None
 
@@ -217,6 +214,9 @@ class Candidates:
 
     def discard(self, page: int) -> None:
         """Take out a page that is a candidate. O(candidates)."""
+        if self._best_row < len(self.going) and self.going.pages.item(self._best_row) == page:
+            self.going.take_row(self._best_row)
+            return
         aside = self.aside.get(self._columns.host.item(page))
         for lines in (self.going, aside) if aside is not None else (self.going,):
             rows = (lines.pages == page).nonzero()[0]
