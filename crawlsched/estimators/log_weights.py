@@ -39,7 +39,7 @@ _COUNT_STEP = int(GOLDEN / _UNIT)
 _PAGE_STEP = 0x85EBCA6B
 
 
-def dither(pages: npt.NDArray[np.intp], n_updates: int) -> FloatArray:
+def dither(pages: npt.NDArray[np.intp], n_updates: npt.ArrayLike) -> FloatArray:
     """Return a number in [0, 1) for each page after `n_updates` updates; a page's numbers are spread evenly.
 
     Notes
@@ -48,7 +48,8 @@ def dither(pages: npt.NDArray[np.intp], n_updates: int) -> FloatArray:
     every update smaller than half a step. A page that is found unchanged each minute for a year would then teach
     nothing. The number depends only on page and count, so a run is reproducible for any order of pages.
     """
-    mixed = pages.astype(np.uint64) * np.uint64(_PAGE_STEP) + np.uint64(n_updates * _COUNT_STEP & _MASK)
+    counted = np.asarray(n_updates, np.uint64) * np.uint64(_COUNT_STEP)
+    mixed = pages.astype(np.uint64) * np.uint64(_PAGE_STEP) + (counted & np.uint64(_MASK))
     spread: FloatArray = (mixed & np.uint64(_MASK)).astype(np.float64) * _UNIT
     return spread
 

@@ -76,6 +76,41 @@ def test_one_page_at_a_time_is_exactly_the_same(dtype, history, renewal):
     assert np.array_equal(arrays.weights([1, 2, 3])[1], arrays.weights(2))
 
 
+@all_kinds
+@given(data=st.data(), seed=st.integers(0, 2**32 - 1), n=st.integers(1, 700))
+@tries(40)
+def test_it_never_matters_when_what_was_learned_is_read(dtype, data, seed, n):
+    """Visits that are learned from together, hundreds at most, teach to the last bit what each by itself teaches."""
+    rng, n_pages = np.random.default_rng(seed), data.draw(st.sampled_from([3, 1000]))
+    read_rarely, read_always = (Posterior(n_pages, dtype=dtype, renewal=0.01) for _ in range(2))
+    for count, page in enumerate(rng.integers(0, n_pages, n).tolist()):
+        elapsed, evidence = 10.0 ** rng.uniform(0, 8), rng.choice([0.0, 0.7, np.inf])
+        visit = page, elapsed, bool(rng.random() < 0.5), evidence
+        dated = elapsed / 2 if rng.random() < 0.02 else None
+        for posterior in (read_rarely, read_always):
+            posterior.update_one(
+                *visit, doubt=0.1 * (page == 0), time_since_modified=dated, prior=PRIORS[page % 3], n_updates=count
+            )
+        read_always.change_rate(page)
+    assert np.array_equal(read_rarely.log_likelihood(), read_always.log_likelihood())
+
+
+def test_a_row_that_is_set_has_no_part_of_a_visit_before():
+    """Nor do new rows change what visits have taught."""
+    posterior, other = Posterior(2), Posterior(2)
+    for page in (0, 1):
+        posterior.update_one(page, DAY, True)
+    posterior.resize(3)
+    posterior.rows_from_bytes([0], other.rows_to_bytes([0]))
+    other.update_one(1, DAY, True)
+    assert np.array_equal(posterior.weights([0, 1]), other.weights())
+
+    posterior, other = (Posterior(1, dtype=np.uint8) for _ in range(2))
+    posterior.update_one(0, DAY, True)
+    posterior.unpack([0], other.packed([0]))
+    assert np.array_equal(posterior.weights(), other.weights())
+
+
 @pytest.mark.parametrize("n_visits", [3, 30, 300])
 def test_eight_bits_leave_rates_and_weights_where_they_are(n_visits):
     """Rates learned in 8 bits differ by 4 % and 0.1 % on average, far less than what the visits leave open."""
