@@ -96,10 +96,10 @@ class ValueLines:
 
     def take(self, chosen: BoolArray) -> tuple[IndexArray, npt.NDArray[np.int32], FloatArray]:
         """Take out the chosen pages, and return them as the arguments of `append`. O(n)."""
-        rows = np.flatnonzero(chosen)
+        rows = chosen.nonzero()[0]
         taken = self._page[rows], self._host[rows], self._lines[:, rows]
         self._n -= rows.size
-        gaps, last = rows[rows < self._n], self._n + np.flatnonzero(~chosen[self._n :])
+        gaps, last = rows[rows < self._n], self._n + (~chosen[self._n :]).nonzero()[0]
         self._page[gaps], self._host[gaps] = self._page[last], self._host[last]
         self._lines[:, gaps] = self._lines[:, last]
         return taken

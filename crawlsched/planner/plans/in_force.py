@@ -21,9 +21,9 @@ Work = deque[Callable[[float], bool]]
 #: milliseconds more, because some of these pages have become due.
 SLICE = 128
 #: A plan places `PLAN_SLICE` pages, and then waits for `PICKS_A_SLICE` picks. So a crawl at its highest possible rate
-#: loses only a twentieth of that rate. All pages are placed in a twenty-fifth of the time of one round. If there are
-#: few pages, the plan waits for fewer picks, since each pick by the old plan matters more.
-PICKS_A_SLICE = 80
+#: loses only a twentieth of that rate. All pages are placed in less than a twentieth of the time of one round. If there
+#: are few pages, the plan waits for fewer picks, since each pick by the old plan matters more.
+PICKS_A_SLICE = 96
 PLAN_SLICE = 16 * SLICE
 # If picks are rare, the next slices wait for this number of seconds instead.
 _SECONDS_A_SLICE = 0.1
