@@ -48,10 +48,11 @@ class Grid:
         self._times: FloatArray = np.geomspace(self.elapsed[0], self.elapsed[-1], 128)
         self._values = gain(self._times, rates[:, np.newaxis]).astype(np.float32)
 
-    def elapsed_at(self, weights: FloatArray, aims: FloatArray) -> FloatArray:
+    def elapsed_at(self, weights: FloatArray, aims: FloatArray, elapsed: FloatArray) -> FloatArray:
         """Return the seconds τ after which Σ w (1 - (1 + r τ) exp(-r τ)) / r reaches `aims`, above 0; inf: never.
 
-        `weights` has a row for each page, and `aims` has a column for each page.
+        `weights` has a row for each page, and `aims` has a column for each page, in ascending order. After the first
+        time later than a page's `elapsed`, the same time is returned for the higher aims: an early estimate.
         """
         found, n = np.empty(aims.shape), len(weights)
         for block in blocks(n, self._times.size):
@@ -59,8 +60,12 @@ class Grid:
             for start in range(0, len(values), _PRODUCT):
                 part = slice(start, start + _PRODUCT)
                 np.matmul(weights[block][part].astype(np.float32), self._values, out=values[part])
-            for row, aim in enumerate(aims[:, block]):
-                found[row, block] = self._elapsed_at(values, aim)
+            times = found[:, block]
+            times[0] = self._elapsed_at(values, aims[0, block])
+            for row in range(1, len(aims)):
+                times[row] = times[row - 1]
+                past = (times[row] <= elapsed[block]).nonzero()[0]
+                times[row, past] = self._elapsed_at(values[past], aims[row, block][past])
         return found
 
     def _elapsed_at(self, values: FloatArray, aim: FloatArray) -> FloatArray:

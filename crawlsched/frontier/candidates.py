@@ -26,9 +26,9 @@ class CrawlValues(Protocol):
     def reaches(self, pages: IndexArray, levels: FloatArray, now: float) -> FloatArray:
         """Estimate when crawl values reach levels, in POSIX seconds, `now` or later; inf: never. O(n K).
 
-        `levels` and the result have the shape (m, n): a column for each page. If the time is too early, the page is
-        only evaluated once more. If the time is too late, the crawl is late. So the estimate has to be too early rather
-        than too late.
+        `levels` and the result have the shape (m, n): a column for each page, with ascending levels. If a time is too
+        early, the page is only evaluated once more. If it is too late, the crawl is late. So the estimate has to be too
+        early rather than too late. In each column only the times until the first one after `now` have to be good.
         """
 
 

@@ -196,8 +196,8 @@ class Filing:
         levels, n_reached = self._queue.levels(self._pages.host[pages]), self._due.n_reached[pages]
         least = int(n_reached.min())
         nths = np.arange(least, self._lower_levels.size)
-        lower = [np.where(n_reached > nth, levels, np.minimum(levels, self._lower_levels[nth])) for nth in nths]
-        reached = self.values.reaches(pages, np.stack([*lower, levels]), now)
+        lower = [np.where(n_reached > nth, np.inf, self._lower_levels[nth]) for nth in nths]
+        reached = self.values.reaches(pages, np.minimum.accumulate([levels, *lower[::-1]])[::-1], now)
         n_reached = np.maximum(n_reached, ((reached[:-1] <= now).T * (nths + 1)).max(axis=1, initial=0))
         self._due.n_reached[pages] = n_reached
         earliest: FloatArray = reached[n_reached - least, np.arange(pages.size)]

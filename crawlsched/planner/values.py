@@ -91,8 +91,8 @@ class PosteriorValues(CrawlValues):
         pages, aims = pages[grows], levels[:, grows] / importance[grows]
         crawled_at, weights = self._pages.crawled_at[pages], self.value_weights(pages)
         rate, weight, evidence = signals = self.announcements.gathered(pages)
-        found = np.fmax(crawled_at + self._grid.elapsed_at(weights, aims), now)
         elapsed, noisy = np.maximum(now - crawled_at, 0.0), (rate > 0.0) & (weight > 0.0)
+        found = np.fmax(crawled_at + self._grid.elapsed_at(weights, aims, elapsed), now)
         found[:, noisy & (evidence > 0.0)] = now
         # Exact values are computed only for pages that may have reached the last level.
         for values, levels in ((self._grid.noisy_bounds, found), (self._grid.noisy, found[-1:])):
