@@ -87,7 +87,7 @@ class Grid:
         return self._expected(weights, stale, value.reshape(stale.shape), slope.reshape(stale.shape))
 
     def noisy_bounds(self, weights: FloatArray, elapsed: FloatArray, signals: FloatArray) -> FloatArray:
-        """Return upper bounds of what `noisy` returns, at a fifth of the cost (`noisy_bounds`); shape (3, n)."""
+        """Return upper bounds of what `noisy` returns, at a fifth of its cost; shape (3, n)."""
         stale = self._stale(elapsed, signals)
         value, slope = noisy_bounds(stale, self.rates, *signals[:2, :, np.newaxis])
         return self._expected(weights, stale, value, slope)
@@ -111,16 +111,17 @@ def noisy_bounds(
     The value is the integral of exp(-u) psi(u) from 0 to y. Until u = kappa one announcement is enough, and psi(u) is
     (1 - exp(-c u)) / gamma with c = gamma / alpha. Beyond, it is at most u / alpha, the time without announcements. By
     Wald's identity it is at most (u + kappa) / (alpha + gamma kappa), since the last announcement goes beyond u by at
-    most kappa. The bound of the value is at most a third too high; a test compares both for all parameters.
+    most kappa. For all parameters, the bound of the value is at most a third too high.
     """
     y, kappa, c = np.minimum(y, LARGEST_EXPONENT), np.minimum(kappa, LARGEST_EXPONENT), gamma / alpha
     first, later = np.minimum(y, kappa), np.maximum(y, kappa)
     fresh, at_kappa = np.exp(-y), np.exp(-kappa)
     missed, after = np.expm1(-c * first), np.minimum(fresh, at_kappa)
     alone = (1.0 + kappa) * at_kappa - (1.0 + later) * after  # the integral of u exp(-u) from kappa on
-    helped = (alone + kappa * (at_kappa - after)) / (1.0 + c * kappa)
+    drift = 1.0 + c * kappa  # of the log-probability of freshness, in units of alpha
+    helped = (alone + kappa * (at_kappa - after)) / drift
     value = first_signal_integral(first, c, np.maximum(fresh, at_kappa) * missed) + np.minimum(alone, helped)
-    psi = np.where(y <= kappa, -missed / c, np.minimum(y, (y + kappa) / (1.0 + c * kappa)))
+    psi = np.where(y <= kappa, -missed / c, np.minimum(y, (y + kappa) / drift))
     return value / alpha, fresh * psi / alpha
 
 

@@ -105,7 +105,7 @@ class RenewalProcess:
     --------
     >>> rates = np.array([0.01, 0.1, 1.0, 10.0, 100.0])
     >>> likelihood, prior = np.array([0.0, 0.0, 1.0, 0.0, 0.0]), np.full(5, 0.2)
-    >>> renewed = np.exp(RenewalProcess(rates, 0.1).log_likelihood(np.log(likelihood + 1e-300), prior))
+    >>> renewed = np.exp(RenewalProcess(rates, 0.1).renewed(likelihood, prior))
     >>> (renewed / renewed[2]).round(3)
     array([0.002, 0.034, 1.   , 0.034, 0.002])
     """
@@ -124,12 +124,11 @@ class RenewalProcess:
         nearby = (rows >= self.near[:, 0]) & (rows < self.near[:, 1])
         self._sums: FloatArray = np.column_stack([nearby * self._shares[0], np.ones(rates.size)])
 
-    def log_likelihood(self, before: FloatArray, prior: FloatArray) -> FloatArray:
-        """Return log-likelihoods of the rates after the step, up to a constant, from log-likelihoods before it."""
-        return self.renewed(np.exp(before), prior)
-
     def renewed(self, likelihood: FloatArray, prior: FloatArray) -> FloatArray:
-        """Return the same as `log_likelihood`, from likelihoods; the result overwrites the argument `likelihood`."""
+        """Return log-likelihoods of the rates after the step, up to a constant, from likelihoods before it.
+
+        The result overwrites the argument `likelihood`.
+        """
         _, far, most = self._shares
         weights = likelihood * prior
         if weights.ndim == 1:  # the case of every visit: a plain number is faster
