@@ -93,10 +93,10 @@ class PosteriorValues(CrawlValues):
         rate, weight, evidence = signals = self.announcements.gathered(pages)
         elapsed, noisy = np.maximum(now - crawled_at, 0.0), (rate > 0.0) & (weight > 0.0)
         found = np.fmax(crawled_at + self._grid.elapsed_at(weights, aims, elapsed), now)
-        found[:, noisy & (evidence > 0.0)] = now
+        found[:, noisy & (evidence > 0.0)] = now  # the product does not know of announcements since the crawl
         # Exact values are computed only for pages that may have reached the last level.
-        for values, levels in ((self._grid.noisy_bounds, found), (self._grid.noisy, found[-1:])):
-            some = np.flatnonzero(noisy & (levels <= now).any(axis=0))
+        for values, reached in ((self._grid.noisy_bounds, found), (self._grid.noisy, found[-1:])):
+            some = np.flatnonzero(noisy & (reached <= now).any(axis=0))
             if some.size:
                 value, slope, curvature = values(weights[some], elapsed[some], signals[:, some])
                 wait = tangent_wait(aims[:, some] - value, slope, curvature)
