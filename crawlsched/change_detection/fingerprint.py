@@ -49,11 +49,6 @@ class Fingerprint(NamedTuple):
         person = blake2b(recipe.encode("utf-8", "surrogatepass"), digest_size=blake2b.PERSON_SIZE).digest()
         return cls(recipe, blake2b(data, digest_size=16, person=person).digest())
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether the recipe found no content at all, for example because no selector matched."""
-        return self == Fingerprint.of(self.recipe, b"")
-
 
 def sketch(text: str) -> bytes:
     """Return the 64 smallest hashes of a text's shingles; they can be compared when the text is no longer stored.

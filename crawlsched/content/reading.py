@@ -34,7 +34,8 @@ class Content:
     # The text that counts, with a line for each block; None if bytes count, or if the content is the same as before.
     text: str | None = None
     seen: PageBlocks | None = None  # the blocks for the detector; None if the recipe has no blocks
-    is_html: bool = False
+    is_html: bool = False  # False, too, if there is no text
+    is_empty: bool = False  # whether nothing counts, for example because no selector matched
     packed_text: bytes | None = None  # the compressed text, if it is to be stored
     address: str = ""  # the page's address, which its text may contain
 
@@ -79,13 +80,13 @@ def read_content(
     ('Tea\nMilk', 2)
     """
     recipe_id, counts, blocks = recipe.content(body)
-    is_html = content_kind(*body[:3]) == "html"
-    address = address or body.url
-    content = Content(body.url, Fingerprint.of(recipe_id, counts), seen=blocks, is_html=is_html, address=address)
+    address, fingerprint = address or body.url, Fingerprint.of(recipe_id, counts)
+    content = Content(body.url, fingerprint, seen=blocks, is_empty=not counts, address=address)
     if blocks is not None:
         blocks.url = address
     if isinstance(counts, str) and content.fingerprint.digest != before:
         content.text = counts if blocks is None else blocks.text
+        content.is_html = content_kind(*body[:3]) == "html"
         content.packed_text = packed(content.text, text_bytes) if text_bytes else None
         _ = content.text_sketch, blocks and blocks.trace  # computed now, since this may be a thread
         for trace in (Trace.unpacked(given), first and first.seen and first.seen.trace):

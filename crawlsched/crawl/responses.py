@@ -119,7 +119,7 @@ class Responses:
 
     def _judged(self, visit: Visit, page: int, fetched: ResponseFacts, content: Content, now: float) -> Verdict:
         """Judge the content of a page, and carry out the verdict."""
-        if content.fingerprint.is_empty:
+        if content.is_empty:
             self._count("crawlsched/content/empty")
         around = self._circumstances(visit, page, content, now)
         verdict = judge(self.collection.facts_of(page), content, fetched.validators, around)
@@ -132,20 +132,19 @@ class Responses:
         facts, around = self.collection.facts_of(page), self.book.circumstances(page)
         detector = None if content.seen is None else self._detector(content)
         noise = None if detector is None else detector.noise
+        finding = None if detector is None else self._finding(detector, visit, facts, content, now)
         first = visit.probe.first if visit.probe is not None else None
-        around = around._replace(
-            finding=None if detector is None else self._finding(detector, visit, facts, content, now), first=first
-        )
-        if first is not None:
-            is_other = first.fingerprint != content.fingerprint
-            if detector is not None and first.seen is not None and content.seen is not None:
-                is_other = detector.tells_apart(first.seen, content.seen)
-            around = around._replace(fetches_differ=is_other)
+        is_other = first is not None and first.fingerprint != content.fingerprint
+        if detector is not None and first is not None and first.seen is not None and content.seen is not None:
+            is_other = detector.tells_apart(first.seen, content.seen)
         if page != visit.page:
-            return around
+            return around._replace(finding=finding, first=first, fetches_differ=is_other)
         suspicion = self.collection.wrong_pages.suspect(visit.host, facts, content)
         self.probes.visited(is_again=facts.fingerprint is not None)
         return around._replace(
+            finding=finding,
+            first=first,
+            fetches_differ=is_other,
             suspicion=suspicion,
             may_refetch=first is None and self.probes.may_ask(page, visit.host, noise),
             confirms_return=self.probes.confirms_return(noise),
@@ -292,7 +291,7 @@ class Responses:
         """Learn what a host serves in the place of pages from its answer for a page that cannot exist."""
         content = None if fetched.is_cut_short else fetched.content
         wrong_pages = self.collection.wrong_pages
-        if content is not None and not content.fingerprint.is_empty:
+        if content is not None and not content.is_empty:
             # Pages that scripts draw have no text, which is normal for them.
             wrong_pages.learn(visit.host, content)
             self.collection.save_host(visit.host, now)

@@ -68,7 +68,7 @@ class WrongPages:
         if content.likeness in known.wrong:
             self.learn(host, content)
             return Outcome.WRONG
-        if content.fingerprint.is_empty:  # an empty page proves nothing
+        if content.is_empty:  # an empty page proves nothing
             return Outcome.WRONG
         if content.likeness in known.asked:  # no page is judged by this content before the answer
             return Refetch.IMPOSSIBLE_PAGE
@@ -103,7 +103,7 @@ class WrongPages:
             if 2 * left >= len(given):  # most of the text is still there
                 return False
         if min(len(facts.text_sketch), len(content.text_sketch)) <= FEW * PHRASE.size:  # a page may have one word only
-            return content.fingerprint.is_empty
+            return content.is_empty
         return sketch_similarity(facts.text_sketch, content.text_sketch) < LEAST_SHARED
 
     def passed(self, host: int, url: str, content: Content) -> bool:

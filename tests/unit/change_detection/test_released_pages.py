@@ -15,7 +15,7 @@ import pytest
 
 from crawlsched.change_detection import Recipe
 from crawlsched.change_detection.blocks import page_blocks
-from crawlsched.change_detection.fingerprint import sketch, sketch_similarity
+from crawlsched.change_detection.fingerprint import Fingerprint, sketch, sketch_similarity
 from crawlsched.jobs.recorded import RecordedVisit, judge_all
 from tests.kinds_of_change import WORDS
 
@@ -41,7 +41,7 @@ def _two(package: str, name: str) -> tuple[bytes, bytes]:
 def _is_changed(package: str, name: str, by: Recipe) -> bool:
     url = f"https://{package}.example/{name}.html"
     before, after = (by.fingerprint(body, "text/html", "utf-8", url) for body in _two(package, name))
-    assert not before.is_empty
+    assert before != Fingerprint.of(before.recipe, b"")
     return before.digest != after.digest
 
 
