@@ -229,8 +229,8 @@ def put(connection: Connection, table: Table, rows: Sequence[dict[str, Any]], ho
         connection.execute(_statement(table, how, names, dialect), rows)
         return
     if how == "update":
-        own = [name for name in names if name.startswith(OWN)]
-        rows = list({tuple(row[name] for name in own): row for row in rows}.values())
+        own = itemgetter(*(name for name in names if name.startswith(OWN)))
+        rows = list({own(row): row for row in rows}.values())
     begin = 0
     while begin < len(rows):
         most = min(len(rows) - begin, _MOST_PARAMETERS // len(names))
@@ -241,8 +241,8 @@ def put(connection: Connection, table: Table, rows: Sequence[dict[str, Any]], ho
         begin += n
 
 
-# Every version of SQLite takes this number of parameters.
-_MOST_PARAMETERS = 999
+# Every SQLite that has UPDATE ... FROM takes this number of parameters.
+_MOST_PARAMETERS = 32_766
 
 
 @lru_cache(maxsize=1024)
@@ -250,7 +250,8 @@ def _of_many(table: Table, how: str, names: tuple[str, ...], n: int) -> tuple[st
     """Return a statement for SQLite that writes n rows, and the order of a row's values.
 
     SQLite releases the interpreter's lock with each statement, and then waits half a millisecond for a busy crawl to
-    release the lock. With one statement for each row, a crawl at its limit sent a sixth fewer requests.
+    release the lock. A crawl at its limit sent a sixth fewer requests with one statement for each row, and 3 % fewer
+    with one for 50 rows.
     """
     row = f"({', '.join('?' * len(names))})"
     rows = ", ".join([row] * n)

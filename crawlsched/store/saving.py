@@ -38,7 +38,7 @@ _NEVER_CRAWLED = {
 }
 
 
-# Types that need no cleaning. This is checked first, since nearly all values have these types.
+# Types that need no cleaning. They are looked for first, since nearly all values have these types.
 _PLAIN = frozenset({int, float, bytes, type(None)})
 
 
@@ -50,6 +50,8 @@ def _clean(value: Any) -> Any:
     >>> _clean('W/"a\0b"'), _clean(np.True_), _clean([1])
     ('W/"ab"', 1, '[1]')
     """
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, str):
         if type(value) is str and value.isascii() and "\0" not in value:
             return value
@@ -109,10 +111,14 @@ def _values(column: np.ndarray) -> list[Any]:
     return [value if isfinite(value) else None for value in values]
 
 
+def _state(item: tuple[int, Row]) -> Row:
+    return {OWN + "page": item[0], **item[1]}
+
+
 def _content(item: tuple[int, Any]) -> Row:
     if unknown := item[1].keys() - _COLUMNS:
         raise LookupError(f"there is no column {', '.join(unknown)}")
-    return {OWN + "page": item[0], **item[1]}
+    return _state(item)
 
 
 def _of_page(item: tuple[int, Any]) -> Row:
@@ -120,7 +126,9 @@ def _of_page(item: tuple[int, Any]) -> Row:
 
 
 def _observation(row: ObservationRow) -> Row:
-    return {**row._asdict(), "further": row.further or None}
+    made = row._asdict()
+    made["further"] = row.further or None
+    return made
 
 
 def _change(row: ChangeRow) -> Row:
@@ -147,7 +155,7 @@ _STEPS: tuple[tuple[Table, str, Callable[[Batch], Iterable[Any]], Callable[[Any]
     (models.request_templates, "insert", lambda batch: batch.templates.items(), _named("digest", "data")),
     # "upsert", since a repeated batch may write the same page again with newer numbers.
     (models.pages, "upsert", _new_pages, _new_page),
-    (models.pages, "update", lambda batch: (s for s in _states(batch) if s[0] not in batch.new_pages), _content),
+    (models.pages, "update", lambda batch: (s for s in _states(batch) if s[0] not in batch.new_pages), _state),
     (models.pages, "update", lambda batch: batch.contents.items(), _content),
     (models.page_traces, "upsert", lambda batch: batch.traces.items(), _of_page),
     (models.page_texts, "next text", lambda batch: batch.texts.items(), _named("page", *KeptText._fields)),
@@ -175,9 +183,8 @@ def prepared(batch: Batch, key: tuple[int, int], refused: Refused, forgotten: Co
         for item in items(batch):
             try:
                 made = row(item)
-                for name, value in made.items():
-                    if type(value) not in _PLAIN:
-                        made[name] = _clean(value)
+                if not _PLAIN.issuperset(map(type, made.values())):
+                    made = {name: _clean(value) for name, value in made.items()}
             except (TypeError, ValueError, OverflowError, AttributeError, LookupError) as error:
                 _refuse(refused, table.name, str(item)[:80], error)
                 continue
@@ -224,6 +231,9 @@ def _put_carefully(connection: Connection, table: Table, rows: list[Row], how: s
 
 def _alike(rows: Iterable[Row]) -> list[list[Row]]:
     """Group rows with the same columns, but keep the order of changes to the same stored row."""
+    rows = list(rows)
+    if len(set(map(tuple, rows))) <= 1:  # the usual case
+        return [rows] if rows else []
     groups: list[tuple[tuple[str, ...], list[Row]]] = []
     group_of: dict[tuple[Any, ...], int] = {}
     for row in rows:
