@@ -11,7 +11,7 @@ from crawlsched.columns.array_types import FloatArray
 from crawlsched.columns.blocks import blocks
 from crawlsched.crawl_value.terms import LARGEST_EXPONENT, first_signal_integral, noisy_terms
 
-__all__ = ["HIGHEST", "Grid", "gain", "noisy_bounds", "tangent_wait"]
+__all__ = ["HIGHEST", "Grid", "gain", "growth", "noisy_bounds", "tangent_wait"]
 
 #: The highest crawl value, so that the product of two crawl values is finite. A page that never changes gets it after
 #: an announcement, if the rule trusts every announcement.
@@ -34,6 +34,13 @@ def gain(elapsed: FloatArray, rates: FloatArray) -> FloatArray:
     value -= lost
     value += minus_x
     value /= rates
+    return value
+
+
+def growth(elapsed: FloatArray, rates: FloatArray) -> FloatArray:
+    """Return the derivative of `gain` with respect to the elapsed time, x exp(-x) with x = r τ."""
+    x = np.minimum(rates * elapsed, LARGEST_EXPONENT)
+    value: FloatArray = x * np.exp(-x)
     return value
 
 

@@ -23,6 +23,9 @@ class CrawlValues(Protocol):
     def value_at(self, pages: IndexArray, now: float | FloatArray) -> FloatArray:
         """Return the crawl values of pages at one time, or at a time for each page; shape (n,). O(n K) for K rates."""
 
+    def values_and_slopes(self, pages: IndexArray, now: float) -> tuple[FloatArray, FloatArray]:
+        """Return the crawl values of pages, and by how much they grow in a second; shapes (n,). O(n K)."""
+
     def reaches(self, pages: IndexArray, levels: FloatArray, now: float) -> FloatArray:
         """Estimate when crawl values reach levels, in POSIX seconds, `now` or later; inf: never. O(n K).
 
@@ -32,22 +35,23 @@ class CrawlValues(Protocol):
         """
 
 
-# A crawl value is computed anew when the time since the crawl has grown by this share. Until then the value follows a
-# straight line. Real values grow about as the square of the time since the crawl, so the line is off by a quarter of a
-# per cent.
-_SPAN = 0.1
+# A crawl value is computed anew when the time since the crawl has grown by this share. Until then the value follows its
+# tangent. Real values grow about as the square of the time since the crawl, so the tangent is off by a quarter of a per
+# cent at most.
+_SPAN = 0.05
 
 
 class ValueLines:
-    """The crawl values of some pages, in no order; each value follows a straight line in time."""
+    """The crawl values of some pages, in no order; each value follows a straight line in time, its tangent."""
 
     def __init__(self, columns: Pages, values: CrawlValues) -> None:
         self._columns, self._values = columns, values
         self._n, self._until = 0, np.inf
         self._page: IndexArray = np.zeros(0, np.intp)
         self._host: npt.NDArray[np.int32] = np.zeros(0, np.int32)
-        # Each column is a page. The rows are the value of the line at time 0, its slope, and the time at which it ends.
-        self._lines: FloatArray = np.zeros((3, 0))
+        # Each column is a page. The rows are the value of the line at time 0, its slope, the time at which it ends, and
+        # its value at the last call of `values_at`.
+        self._lines: FloatArray = np.zeros((4, 0))
 
     def __len__(self) -> int:
         return self._n
@@ -62,22 +66,23 @@ class ValueLines:
         """The hosts of the pages; a view. O(1)."""
         return self._host[: self._n]
 
+    @property
+    def lines(self) -> FloatArray:
+        """The lines of the pages, as `append` takes them; the last row has the last `values_at`. A view. O(1)."""
+        return self._lines[:, : self._n]
+
     def of(self, pages: IndexArray, now: float) -> FloatArray:
         """Return the straight lines of pages, for `append`. O(n) values."""
-        elapsed, slope = now - self._columns.crawled_at[pages], np.zeros(pages.size)
+        value, slope = self._values.values_and_slopes(pages, now)
+        elapsed = now - self._columns.crawled_at[pages]
         end = np.where(elapsed < np.inf, now + _SPAN * elapsed, np.inf)
-        again = np.flatnonzero((end > now) & (end < np.inf))
-        times = np.concatenate([np.full(pages.size, now), end[again]])
-        values = self._values.value_at(np.concatenate([pages, pages[again]]), times)
-        value, later = values[: pages.size], values[pages.size :]
-        slope[again] = (later - value[again]) / (end[again] - now)
-        return np.stack([value - slope * now, slope, end])
+        return np.stack([value - slope * now, slope, end, value])
 
     def append(self, pages: IndexArray, hosts: npt.NDArray[np.int32], lines: FloatArray) -> None:
         """Add pages that were not added before; amortised O(1) a page."""
         begin, end = self._n, self._n + pages.size
         if end > self._page.size:
-            size, longer = end + end // 2, np.zeros((3, end + end // 2))
+            size, longer = end + end // 2, np.zeros((4, end + end // 2))
             longer[:, :begin] = self._lines[:, :begin]
             self._page, self._host, self._lines = np.resize(self._page, size), np.resize(self._host, size), longer
         self._page[begin:end], self._host[begin:end], self._lines[:, begin:end] = pages, hosts, lines
@@ -85,12 +90,12 @@ class ValueLines:
         self._until = min(self._until, float(lines[2].min(initial=np.inf)))
 
     def values_at(self, now: float, ahead: float = 0.0) -> FloatArray:
-        """Return the pages' values `ahead` seconds after `now`, and begin new lines where lines have ended; O(n)."""
+        """Return the values `ahead` seconds after `now`, a view; begin new lines where lines have ended. O(n)."""
         if now > self._until:
             over = np.flatnonzero(self._lines[2, : self._n] < now)
             self._lines[:, over] = self.of(self._page[over], now)
             self._until = float(self._lines[2, : self._n].min(initial=np.inf))
-        values: FloatArray = self._lines[1, : self._n] * (now + ahead)
+        values: FloatArray = np.multiply(self._lines[1, : self._n], now + ahead, out=self.lines[3])
         values += self._lines[0, : self._n]
         return values
 
@@ -165,16 +170,17 @@ class Candidates:
 
         ``is_free(host)`` returns whether a host may be asked. If the host may not be asked, the call lets it rest.
         """
-        while len(self.going):
-            values = self._values_at(now)
-            value = values.item(values.argmax())
-            if value == -np.inf:
+        values = self._values_at(now)
+        while values.size:
+            row = int(values.argmax())
+            if (value := values.item(row)) == -np.inf:
                 return None
-            equal = (values == value).nonzero()[0]
-            row = equal.item(self.going.pages[equal].argmin())
+            if np.count_nonzero(equal := values == value) > 1:
+                row = int(np.where(equal, self.going.pages, np.inf).argmin())
             if is_free(self.going.hosts.item(row)):
                 self._best_row = row
                 return self.going.pages.item(row), value
+            values = self.going.lines[3]  # without the pages of the host, which rests now
         return None
 
     def raise_level(self, now: float, until: float, host: int | None = None) -> IndexArray:
@@ -195,7 +201,7 @@ class Candidates:
     def rest(self, host: int) -> IndexArray:
         """Set a host's candidates aside, and return them. O(candidates)."""
         chosen = self.going.hosts == host
-        if not chosen.any():
+        if not np.count_nonzero(chosen):
             return np.zeros(0, np.intp)
         taken = self.going.take(chosen)
         self.aside.setdefault(host, ValueLines(self._columns, self._values)).append(*taken)
@@ -207,10 +213,9 @@ class Candidates:
         waiting = self.aside.pop(host, None)
         if waiting is None:
             return np.zeros(0, np.intp)
-        taken = waiting.take(np.ones(len(waiting), bool))
-        self.n_aside -= taken[0].size
-        self.going.append(*taken)
-        return taken[0]
+        self.n_aside -= len(waiting)
+        self.going.append(waiting.pages, waiting.hosts, waiting.lines)
+        return waiting.pages
 
     def discard(self, page: int) -> None:
         """Take out a page that is a candidate. O(candidates)."""

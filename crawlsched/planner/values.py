@@ -15,7 +15,7 @@ from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.columns.blocks import blocks
 from crawlsched.columns.growing import grown
 from crawlsched.crawl_value.inverse import LARGEST_SHARE, inverse_residual_one
-from crawlsched.crawl_value.reaching import HIGHEST, Grid, gain, tangent_wait
+from crawlsched.crawl_value.reaching import HIGHEST, Grid, gain, growth, tangent_wait
 from crawlsched.crawl_value.rules import Rule
 from crawlsched.crawl_value.terms import noisy_terms
 from crawlsched.estimators import Posterior
@@ -71,14 +71,18 @@ class PosteriorValues(CrawlValues):
 
     def value_at(self, pages: IndexArray, now: float | FloatArray) -> FloatArray:
         """Return the crawl values of pages at one time, or at a time for each page; O(K) a page."""
-        return self._values(pages, self._pages.crawled_at[pages], self.announcements.gathered(pages), now)
+        return self._lines(pages, self._pages.crawled_at[pages], self.announcements.gathered(pages), now)[0]
+
+    def values_and_slopes(self, pages: IndexArray, now: float) -> tuple[FloatArray, FloatArray]:
+        """Return the crawl values of pages, and by how much they grow in a second; shapes (n,)."""
+        return self._lines(pages, self._pages.crawled_at[pages], self.announcements.gathered(pages), now)
 
     def supposing(
         self, pages: IndexArray, crawled_at: FloatArray, n_signals: npt.NDArray[Any], now: float
     ) -> FloatArray:
         """Return the crawl values that pages would have after the given last crawls and numbers of announcements."""
         rate, weight = self.announcements.signals(pages)
-        return self._values(pages, crawled_at, np.stack([rate, weight, weight * n_signals]), now)
+        return self._lines(pages, crawled_at, np.stack([rate, weight, weight * n_signals]), now)[0]
 
     def reaches(self, pages: IndexArray, levels: FloatArray, now: float) -> FloatArray:
         """Estimate when crawl values of pages with a copy reach levels; for announced pages the times are too early."""
@@ -104,24 +108,25 @@ class PosteriorValues(CrawlValues):
         times[:, grows] = np.where(aims > 0.0, found, now)
         return times
 
-    def _values(
+    def _lines(
         self, pages: IndexArray, crawled_at: FloatArray, signals: FloatArray, now: float | FloatArray
-    ) -> FloatArray:
+    ) -> tuple[FloatArray, FloatArray]:
         # If a page was never crawled, the time since its crawl is infinite, and its value is the limit for long times.
-        values, elapsed = np.empty(pages.size), np.maximum(now - crawled_at, 0.0)
+        lines, elapsed, rates = np.empty((2, pages.size)), np.maximum(now - crawled_at, 0.0), self._grid.rates
         rate, weight, _ = signals
         noisy = (rate > 0.0) & (weight > 0.0) & (elapsed < np.inf)
-        for part in blocks(pages.size, self._grid.rates.size):
+        for part in blocks(pages.size, rates.size):
             weights, heard = self.value_weights(pages[part]), np.flatnonzero(noisy[part])
             # Each page has a dot product of its own, because the rounding of a matrix product depends on the number of
             # pages.
-            values[part] = np.vecdot(weights, gain(elapsed[part, np.newaxis], self._grid.rates))
+            for row, terms in enumerate((gain, growth)):
+                lines[row, part] = np.vecdot(weights, terms(elapsed[part, np.newaxis], rates))
             if heard.size:
                 at = part.start + heard
-                values[at] = self._grid.noisy(weights[heard], elapsed[at], signals[:, at])[0]
-        values *= self._pages.importance[pages]
-        positive: FloatArray = np.maximum(values, 0.0)
-        return positive
+                lines[:, at] = self._grid.noisy(weights[heard], elapsed[at], signals[:, at])[:2]
+        lines *= self._pages.importance[pages]
+        np.maximum(lines, 0.0, out=lines)
+        return lines[0], lines[1]
 
 
 class PointValues(CrawlValues):
@@ -160,6 +165,10 @@ class PointValues(CrawlValues):
         # weight.
         return self._terms(pages, self._pages.crawled_at[pages], self._announcements.counted(pages), now)[0]
 
+    def values_and_slopes(self, pages: IndexArray, now: float) -> tuple[FloatArray, FloatArray]:
+        """Return the crawl values of pages, and by how much they grow in a second; shapes (n,)."""
+        return self._terms(pages, self._pages.crawled_at[pages], self._announcements.counted(pages), now)[:2]
+
     def supposing(
         self, pages: IndexArray, crawled_at: FloatArray, n_signals: npt.NDArray[Any], now: float
     ) -> FloatArray:
@@ -193,8 +202,8 @@ class PointValues(CrawlValues):
             value, slope = noisy_terms(stale, alpha, gamma, kappa, self._rule.max_terms)
             value = np.where(never, 1.0 / change_rate, value)
             value = np.where(importance > 0.0, np.minimum(value * importance, HIGHEST), 0.0)
-            growth = np.where(never, 0.0, alpha * importance)
-            return value, np.where(growth > 0.0, slope, 0.0) * growth, np.exp(-stale) * growth
+            grows = np.where(never, 0.0, alpha * importance)
+            return value, np.where(grows > 0.0, slope, 0.0) * grows, np.exp(-stale) * grows
 
     def rates_of(self, pages: IndexArray) -> FloatArray:
         """Return the known or estimated rates of pages, in the form of `Rule.heard`; shape (6, n)."""
@@ -267,6 +276,11 @@ class PlannedValues(CrawlValues):
     def value_at(self, pages: IndexArray, now: float | FloatArray) -> FloatArray:
         """Return the crawl values of pages at one time, or at a time for each page."""
         return self.supposing(pages, self._pages.crawled_at[pages], 0.0, now)
+
+    def values_and_slopes(self, pages: IndexArray, now: float) -> tuple[FloatArray, FloatArray]:
+        """Return the crawl values of pages, and by how much they grow in a second; shapes (n,)."""
+        has_copy = self._pages.crawled_at[pages] > -inf
+        return self.value_at(pages, now), np.where(has_copy, self.crawl_rates(pages), 0.0)
 
     def supposing(
         self, pages: IndexArray, crawled_at: FloatArray, n_signals: npt.ArrayLike, now: float | FloatArray

@@ -89,6 +89,24 @@ def test_no_page_reaches_a_level_long_before_it_is_said(seed: int, decades: floa
     assert (values.value_at(rows, np.where(plain, times, NOW))[plain] >= 0.98 * level).all()
 
 
+def check_tangents(values: PosteriorValues | PointValues, rows: np.ndarray) -> None:
+    """Values follow their tangents, within a per cent, while the time since the crawl grows by a twentieth."""
+    elapsed = NOW - values._pages.crawled_at[rows]
+    rows, elapsed = rows[elapsed > 0.01], elapsed[elapsed > 0.01]  # shorter times are lost in rounding
+    value, slope = values.values_and_slopes(rows, NOW)
+    assert value.tolist() == values.value_at(rows, NOW).tolist()
+    ahead = np.where(elapsed < np.inf, 0.05 * elapsed, 1e6)
+    assert value + slope * ahead == pytest.approx(values.value_at(rows, NOW + ahead), rel=0.01, abs=1e-12)
+
+
+@given(st.integers(0, 10_000))
+@tries(50)
+def test_a_value_follows_its_tangent_for_a_twentieth_of_the_time_since_the_crawl(seed: int) -> None:
+    """With announcements and without; the value of a page without a copy stays."""
+    values, rows = collection(seed)
+    check_tangents(values, rows)
+
+
 @given(seed=st.integers(0, 10_000))
 @tries(25)
 def test_the_same_is_known_of_the_announcements_of_many_pages_as_of_each(seed: int) -> None:
@@ -155,6 +173,14 @@ def test_no_page_reaches_a_level_before_it_is_said(rule: str, seed: int, decades
     assert (times >= NOW).all()
     before = np.minimum(np.maximum(times - 1e-3, NOW), NOW + 1e12)
     assert (values.value_at(rows, before) <= 1.0001 * level).all()
+
+
+@rules
+@given(seed=st.integers(0, 10**6))
+@tries(30)
+def test_a_value_by_known_rates_follows_its_tangent(rule: str, seed: int) -> None:
+    """By every rule of the papers."""
+    check_tangents(values_of_pages(rule, seed), np.arange(N))
 
 
 def test_of_a_page_whose_rates_are_known_every_announcement_counts_in_full() -> None:
