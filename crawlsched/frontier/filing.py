@@ -183,9 +183,10 @@ class Filing:
             return
         if self._queue.level <= 0.0 and (self._anew[0] or pages.size > self._room):
             # A level that is too low rises as pages become candidates. A level that is too high has to be lowered, and
-            # then due times are computed anew.
+            # then due times are computed anew. While pages are loaded, these are the first of as many as there is room
+            # for.
             sample = self._may_go(self._some(range(self._pages.n)), now)
-            levels = self._come_down(sample, now, self._room, self._pages.n, np.inf)
+            levels = self._come_down(sample, now, self._room, self._due.place.size, np.inf)
             self._lower_levels[:], self._queue.level = levels[:-1], float(levels[-1])
         not_before = np.where(self._due.place[pages] == FILED, self._due.at[pages], -np.inf)
         times = np.minimum(np.maximum(self._reach(pages, now), not_before), self._deadlines(pages))
@@ -408,8 +409,8 @@ class Filing:
 
     def _work(self, now: float) -> None:
         self._due.work()
-        # Begin when less than half of the room is filled. The last candidates are picked meanwhile.
-        is_short = 0 < 2 * len(self._queue.going) < self._room - 2 * self._queue.n_aside
+        # Begin when less than a quarter of the room is filled. The last candidates are picked meanwhile.
+        is_short = 0 < 4 * len(self._queue.going) < self._room - 4 * self._queue.n_aside
         if is_short and self._queue.level > 0.0 and not any(self._anew):
             self._bring_down(now)
         if next(self._n_picks) % _TOGETHER == 0:
