@@ -34,8 +34,6 @@ AT_ONCE = 256
 _TOGETHER = 8
 # While there is no good candidate, a pick does at most this number of steps of such work.
 _STEPS = 4
-# This multiple of the pages that exceed a level exceed the next lower level.
-_NEAR = 6
 # A level is chosen from a sample so that at least this number of the sample's pages have higher values.
 _LEAST_RANK = 8
 # A page that was due too early is evaluated again when the time since its crawl has grown by this share.
@@ -266,6 +264,11 @@ class Filing:
         """The number of candidates when the level has fallen; a queue may have twice as many."""
         return min(max(self._pages.n // _FEWEST, _FEWEST), _MOST)
 
+    @property
+    def _apart(self) -> float:
+        """How many times as many pages exceed a level as the next higher level; all pages exceed a level of 0."""
+        return cbrt(max(self._pages.n / self._room, 1.0))
+
     def _become_due(self, pages: IndexArray, now: float) -> None:
         """Make pages candidates, or set them aside if their hosts rest; raise a level that has too many candidates."""
         pages = self._put_new(pages, now)
@@ -329,11 +332,10 @@ class Filing:
             levels = self._come_down(pages, now, self._room, len(near[nth]), queue.level)
             if not nth or levels[-1] > self._lower_levels[nth - 1]:
                 break
-        first = nth
         if nth < 2 and self._anew[nth] and levels[-1] > self._lower_levels[nth]:
             nth = first = nth + 1  # the other pages are computed anew already
-        elif nth and len(near[nth]) > min(2 * _NEAR ** (3 - nth) * self._room, n // 2):
-            first -= 1
+        else:  # a lower level that too many pages exceed is raised, too
+            first = nth - (nth > 0 and len(near[nth]) > 1.25 * self._room * self._apart ** (3 - nth))
         least = self._lower_levels[nth - 1] if nth else 0.0
         queue.level, self._lower_levels[first:] = float(levels[-1]), np.maximum(levels[first:-1], least)
         np.minimum(self._due.n_reached, first, out=self._due.n_reached)
@@ -364,9 +366,9 @@ class Filing:
         Make the sample's pages above the level due.
         """
         values = self.values.value_at(pages, now)
-        rank = max(int(above / max(n_pages, 1) * pages.size), _LEAST_RANK)
         ordered = np.sort(values) if values.size else np.zeros(1)
-        ranks = np.minimum(rank * _NEAR ** np.arange(self._lower_levels.size, -1, -1), ordered.size - 1)
+        wanted = above * self._apart ** np.arange(self._lower_levels.size, -1, -1)
+        ranks = np.clip(wanted / max(n_pages, 1) * pages.size, _LEAST_RANK, ordered.size - 1).astype(np.intp)
         levels: FloatArray = np.minimum(ordered[-1 - ranks], most)
         best = pages[values >= levels[-1]]
         self._due.set(best, np.full(best.size, now))

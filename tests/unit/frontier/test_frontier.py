@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -394,12 +395,12 @@ def test_a_waiting_page_is_below_the_level_for_which_its_due_time_was_computed(n
     world = World(collection(n, 200.0, announced=1 / 3))
     planner, frontier, due = world.planner, world.planner.frontier, world.planner.frontier._due
     n_waiting = np.zeros(3)
-    for bandwidth in (200.0, 20_000.0, 20_000.0, 100.0):
+    for before, bandwidth in pairwise((200.0, 200.0, 20_000.0, 20_000.0, 100.0)):
         planner.set_bandwidth(bandwidth, world.now)
         world.run(1500)
         while frontier._go_on():
             pass
-        soon = world.now + 32.0 / bandwidth  # later than the next looks
+        soon = world.now + 32.0 / min(before, bandwidth)  # later than the next looks
         waits = np.flatnonzero(np.isin(due.place, (WAITING, SOON)) & (due.at > soon))
         levels = np.array([*frontier._lower_levels, frontier._queue.level])
         values, n_reached = planner.crawl_values.value_at(waits, world.now), due.n_reached[waits]
