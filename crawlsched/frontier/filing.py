@@ -181,8 +181,7 @@ class Filing:
             return
         if self._queue.level <= 0.0 and (self._anew[0] or pages.size > self._room):
             # A level that is too low rises as pages become candidates. A level that is too high has to be lowered, and
-            # then due times are computed anew. While pages are loaded, these are the first of as many as there is room
-            # for.
+            # then due times are computed anew. These pages may be the first of as many as there is room for.
             sample = self._may_go(self._some(range(self._pages.n)), now)
             levels = self._come_down(sample, now, self._room, self._due.place.size, np.inf)
             self._lower_levels[:], self._queue.level = levels[:-1], float(levels[-1])
@@ -261,13 +260,16 @@ class Filing:
 
     @property
     def _room(self) -> int:
-        """The number of candidates when the level has fallen; a queue may have twice as many."""
-        return min(max(self._pages.n // _FEWEST, _FEWEST), _MOST)
+        """The number of candidates when the level has fallen; a queue may have twice as many.
+
+        It is for as many pages as there is room for, since a store is read in blocks.
+        """
+        return min(max(self._due.place.size // _FEWEST, _FEWEST), _MOST)
 
     @property
     def _apart(self) -> float:
         """How many times as many pages exceed a level as the next higher level; all pages exceed a level of 0."""
-        return cbrt(max(self._pages.n / self._room, 1.0))
+        return cbrt(max(self._due.place.size / self._room, 1.0))
 
     def _become_due(self, pages: IndexArray, now: float) -> None:
         """Make pages candidates, or set them aside if their hosts rest; raise a level that has too many candidates."""

@@ -406,7 +406,22 @@ def test_a_waiting_page_is_below_the_level_for_which_its_due_time_was_computed(n
         values, n_reached = planner.crawl_values.value_at(waits, world.now), due.n_reached[waits]
         assert (values < 1.03 * levels[n_reached]).all()
         n_waiting += np.bincount(n_reached, minlength=3)
-    assert n_waiting.min() > n // 16, n_waiting
+    assert n_waiting.min() > n // 32, n_waiting
+
+
+def test_the_levels_are_for_all_pages_although_the_first_block_decides() -> None:
+    """A store is read in blocks; as many pages reach each lower level as if all had been read together."""
+    n, rng = 40_000, np.random.default_rng(1)
+    columns = {"importance": rng.lognormal(0.0, 1.0, n), "crawled_at": rng.uniform(0.0, 1000.0, n)}
+    reached = []
+    for block in (n, 1000):
+        planner = Planner(1.0)
+        planner.reserve(n)
+        for pages in np.arange(n).reshape(-1, block):
+            known = {name: column[pages] for name, column in columns.items()}
+            planner.load({"page": pages, "state": np.full(block, LIVE), "host": 0 * pages, **known}, None, 1000.0)
+        reached.append(np.bincount(planner.frontier._due.n_reached, minlength=3))
+    assert reached[1] == pytest.approx(reached[0], rel=0.25)
 
 
 def test_due_times_are_computed_once_for_pages_that_are_loaded_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
