@@ -179,7 +179,7 @@ class Filing:
         pages = self._put_new(pages, now)
         if not pages.size:
             return
-        if self._queue.level <= 0.0 and (self._anew[0] or pages.size > self._room):
+        if self._queue.level <= 0.0 and (self._anew[0] or pages.size > _FEWEST):
             # A level that is too low rises as pages become candidates. A level that is too high has to be lowered, and
             # then due times are computed anew. These pages may be the first of as many as there is room for.
             sample = self._may_go(self._some(range(self._pages.n)), now)

@@ -414,14 +414,14 @@ def test_the_levels_are_for_all_pages_although_the_first_block_decides() -> None
     n, rng = 40_000, np.random.default_rng(1)
     columns = {"importance": rng.lognormal(0.0, 1.0, n), "crawled_at": rng.uniform(0.0, 1000.0, n)}
     reached = []
-    for block in (n, 1000):
+    for block in (n, 1000, 400):
         planner = Planner(1.0)
         planner.reserve(n)
         for pages in np.arange(n).reshape(-1, block):
             known = {name: column[pages] for name, column in columns.items()}
             planner.load({"page": pages, "state": np.full(block, LIVE), "host": 0 * pages, **known}, None, 1000.0)
         reached.append(np.bincount(planner.frontier._due.n_reached, minlength=3))
-    assert reached[1] == pytest.approx(reached[0], rel=0.25)
+    assert np.array(reached[1:]) == pytest.approx(np.tile(reached[0], (2, 1)), rel=0.4)
 
 
 def test_due_times_are_computed_once_for_pages_that_are_loaded_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
