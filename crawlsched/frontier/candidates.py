@@ -91,10 +91,10 @@ class ValueLines:
 
     def values_at(self, now: float, ahead: float = 0.0) -> FloatArray:
         """Return the values `ahead` seconds after `now`, a view; begin new lines where lines have ended. O(n)."""
-        if now > self._until:
-            over = np.flatnonzero(self._lines[2, : self._n] < now)
+        if now > self._until:  # one value takes about as long as several, so lines that end soon are begun anew, too
+            over = np.flatnonzero(self.lines[2] < now + 0.25 * _SPAN * (now - self._columns.crawled_at[self.pages]))
             self._lines[:, over] = self.of(self._page[over], now)
-            self._until = float(self._lines[2, : self._n].min(initial=np.inf))
+            self._until = float(self.lines[2].min(initial=np.inf))
         values: FloatArray = np.multiply(self._lines[1, : self._n], now + ahead, out=self.lines[3])
         values += self._lines[0, : self._n]
         return values
