@@ -36,9 +36,9 @@ class CrawlValues(Protocol):
 
 
 # A crawl value is computed anew when the time since the crawl has grown by this share. Until then the value follows its
-# tangent. Real values grow about as the square of the time since the crawl, so the tangent is off by about a quarter of
-# a per cent in the end.
-_SPAN = 0.05
+# tangent. Real values grow about as the square of the time since the crawl, so the tangent is off by about a tenth of a
+# per cent in the end.
+_SPAN = 0.03
 
 
 class ValueLines:
