@@ -95,8 +95,8 @@ class ValueLines:
             over = np.flatnonzero(self.lines[2] < now + 0.25 * _SPAN * (now - self._columns.crawled_at[self.pages]))
             self._lines[:, over] = self.of(self._page[over], now)
             self._until = float(self.lines[2].min(initial=np.inf))
-        values: FloatArray = np.multiply(self._lines[1, : self._n], now + ahead, out=self.lines[3])
-        values += self._lines[0, : self._n]
+        values: FloatArray = np.multiply(self.lines[1], now + ahead, out=self.lines[3])
+        values += self.lines[0]
         return values
 
     def take(self, chosen: BoolArray) -> tuple[IndexArray, npt.NDArray[np.int32], FloatArray]:

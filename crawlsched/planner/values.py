@@ -71,18 +71,20 @@ class PosteriorValues(CrawlValues):
 
     def value_at(self, pages: IndexArray, now: float | FloatArray) -> FloatArray:
         """Return the crawl values of pages at one time, or at a time for each page; O(K) a page."""
-        return self._lines(pages, self._pages.crawled_at[pages], self.announcements.gathered(pages), now)[0]
+        return self._terms((gain,), pages, self._pages.crawled_at[pages], self.announcements.gathered(pages), now)[0]
 
     def values_and_slopes(self, pages: IndexArray, now: float) -> tuple[FloatArray, FloatArray]:
         """Return the crawl values of pages, and by how much they grow in a second; shapes (n,)."""
-        return self._lines(pages, self._pages.crawled_at[pages], self.announcements.gathered(pages), now)
+        crawled_at, signals = self._pages.crawled_at[pages], self.announcements.gathered(pages)
+        value, slope = self._terms((gain, growth), pages, crawled_at, signals, now)
+        return value, slope
 
     def supposing(
         self, pages: IndexArray, crawled_at: FloatArray, n_signals: npt.NDArray[Any], now: float
     ) -> FloatArray:
         """Return the crawl values that pages would have after the given last crawls and numbers of announcements."""
         rate, weight = self.announcements.signals(pages)
-        return self._lines(pages, crawled_at, np.stack([rate, weight, weight * n_signals]), now)[0]
+        return self._terms((gain,), pages, crawled_at, np.stack([rate, weight, weight * n_signals]), now)[0]
 
     def reaches(self, pages: IndexArray, levels: FloatArray, now: float) -> FloatArray:
         """Estimate when crawl values of pages with a copy reach levels; for announced pages the times are too early."""
@@ -108,25 +110,30 @@ class PosteriorValues(CrawlValues):
         times[:, grows] = np.where(aims > 0.0, found, now)
         return times
 
-    def _lines(
-        self, pages: IndexArray, crawled_at: FloatArray, signals: FloatArray, now: float | FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
+    def _terms(
+        self,
+        terms: tuple[Callable[[FloatArray, FloatArray], FloatArray], ...],
+        pages: IndexArray,
+        crawled_at: FloatArray,
+        signals: FloatArray,
+        now: float | FloatArray,
+    ) -> list[FloatArray]:
+        """Return the crawl values of pages, and their slopes if `terms` has `growth` after `gain`."""
         # If a page was never crawled, the time since its crawl is infinite, and its value is the limit for long times.
-        lines, elapsed, rates = np.empty((2, pages.size)), np.maximum(now - crawled_at, 0.0), self._grid.rates
+        found, elapsed = np.empty((len(terms), pages.size)), np.maximum(now - crawled_at, 0.0)
         rate, weight, _ = signals
         noisy = (rate > 0.0) & (weight > 0.0) & (elapsed < np.inf)
-        for part in blocks(pages.size, rates.size):
+        for part in blocks(pages.size, self._grid.rates.size):
             weights, heard = self.value_weights(pages[part]), np.flatnonzero(noisy[part])
             # Each page has a dot product of its own, because the rounding of a matrix product depends on the number of
             # pages.
-            for row, terms in enumerate((gain, growth)):
-                lines[row, part] = np.vecdot(weights, terms(elapsed[part, np.newaxis], rates))
+            for row, term in zip(found, terms, strict=True):
+                row[part] = np.vecdot(weights, term(elapsed[part, np.newaxis], self._grid.rates))
             if heard.size:
                 at = part.start + heard
-                lines[:, at] = self._grid.noisy(weights[heard], elapsed[at], signals[:, at])[:2]
-        lines *= self._pages.importance[pages]
-        np.maximum(lines, 0.0, out=lines)
-        return lines[0], lines[1]
+                found[:, at] = self._grid.noisy(weights[heard], elapsed[at], signals[:, at])[: len(terms)]
+        found *= self._pages.importance[pages]
+        return [*np.maximum(found, 0.0)]
 
 
 class PointValues(CrawlValues):

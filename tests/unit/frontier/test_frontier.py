@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -395,18 +394,18 @@ def test_a_waiting_page_is_below_the_level_for_which_its_due_time_was_computed(n
     world = World(collection(n, 200.0, announced=1 / 3))
     planner, frontier, due = world.planner, world.planner.frontier, world.planner.frontier._due
     n_waiting = np.zeros(3)
-    for before, bandwidth in pairwise((200.0, 200.0, 20_000.0, 20_000.0, 100.0)):
+    for bandwidth in (200.0, 20_000.0, 20_000.0, 100.0, 200.0):
         planner.set_bandwidth(bandwidth, world.now)
         world.run(1500)
         while frontier._go_on():
             pass
-        soon = world.now + 32.0 / min(before, bandwidth)  # later than the next looks
+        soon = world.now + 32.0 / bandwidth  # later than the next looks
         waits = np.flatnonzero(np.isin(due.place, (WAITING, SOON)) & (due.at > soon))
         levels = np.array([*frontier._lower_levels, frontier._queue.level])
         values, n_reached = planner.crawl_values.value_at(waits, world.now), due.n_reached[waits]
         assert (values < 1.03 * levels[n_reached]).all()
         n_waiting += np.bincount(n_reached, minlength=3)
-    assert n_waiting.min() > n // 32, n_waiting
+    assert n_waiting.min() > n // 16, n_waiting
 
 
 def test_the_levels_are_for_all_pages_although_the_first_block_decides() -> None:
