@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import count
 from math import cbrt, ceil
-from typing import Any
 
 import numpy as np
 
@@ -26,11 +25,11 @@ _MOST = _FEWEST**2
 #: While first copies wait, a page with a copy goes at most once in this number of slots. Otherwise the first page of a
 #: site would be fetched again and again until other pages are known.
 LEAST_WAIT = 16
-#: Each pick makes at most this number of pages candidates. Together with due times, that takes one or two milliseconds
-#: where no page is announced, and up to 20 where all pages are. A sample has eight times this number of pages.
-AT_ONCE = 256
+#: Each pick makes at most this number of pages candidates. Together with due times, that takes a millisecond where no
+#: page is announced, and up to 10 where all pages are.
+AT_ONCE = 128
 # Due times are computed anew for this multiple of `AT_ONCE` pages with each `_TOGETHER`-th pick: a few announced pages
-# take as long as many.
+# take as long as many. A sample has as many pages.
 _TOGETHER = 8
 # While there is no good candidate, a pick does at most this number of steps of such work.
 _STEPS = 4
@@ -236,10 +235,12 @@ class Filing:
         self._now = now = max(now, self._now)
         self._looked_until = now + self._slots_together * self.slot
         if self._filed:
-            filed, self._filed = np.array(sorted(self._filed), np.intp), set()
+            some = sorted(self._filed)[:AT_ONCE]
+            filed = np.array(some, np.intp)
+            self._filed.difference_update(some)
             self._reckon(filed[self._due.place[filed] == FILED], now)
         pages = self._due.take(self._looked_until, AT_ONCE)
-        self._picks_until_look = self._slots_together if pages.size < AT_ONCE else 0
+        self._picks_until_look = 0 if pages.size == AT_ONCE or self._filed else self._slots_together
         if pages.size:
             eligible_at = self._eligible_at(pages)
             is_barred = eligible_at > now
@@ -255,7 +256,7 @@ class Filing:
 
         In a small collection a page can be due again after a few slots.
         """
-        is_small = self._pages.n <= AT_ONCE
+        is_small = self._pages.n <= 2 * AT_ONCE
         return 0 if is_small or self._intervals.come else int(cbrt(self._pages.n))
 
     @property
@@ -304,49 +305,52 @@ class Filing:
         if before >= ENOUGH * queue.level or now < self._idle_until:
             return False
         self._look(now)
-        for _ in range(_STEPS):
-            if queue.highest(now) >= ENOUGH * queue.level:
-                break
-            # Without candidates, a sample finds a page immediately. Computing all due times could take seconds.
-            if not ((len(queue.going) and self._go_on()) or self._bring_down(now)):
+        for step in range(_STEPS):
+            # A sample finds a page immediately. All further due times could take seconds.
+            goes_on = not step or len(queue.going) > 0
+            if queue.highest(now) >= ENOUGH * queue.level or not ((goes_on and self._go_on()) or self._bring_down(now)):
                 break
             self._look(now)
         return queue.highest(now) > before
 
     def _bring_down(self, now: float) -> bool:
         """Lower the level so that some pages are due; return False if no page may go."""
-        queue, n = self._queue, min(self._pages.n, self._due.place.size)
+        queue = self._queue
         self._picks_until_look = 0
-        near: dict[int, Any] = {}
         for nth in (2, 1, 0):
-            near[nth] = np.flatnonzero(self._due.n_reached >= nth) if nth else range(n)
-            if nth and (len(near[nth]) <= self._room or any(self._anew[:nth])):
+            near = range(0) if any(self._anew[:nth]) else self._near(nth)
+            if nth and len(near) <= self._room:
                 continue
-            pages = self._may_go(self._some(near[nth]), now)
+            pages = self._may_go(self._some(near), now)
             if not nth and not pages.size:
                 if len(queue.going) or now < self._searched_until:
                     return False
-                pages = self._some(self._may_go(np.arange(n), now))
+                pages = self._some(self._may_go(np.arange(len(near)), now))
                 if not pages.size:
-                    self._searched_until = now + n // (8 * AT_ONCE) * self.slot
+                    self._searched_until = now + len(near) // (_TOGETHER * AT_ONCE) * self.slot
                     self._idle_until = self._next_eligible(now)
                     return False
-            levels = self._come_down(pages, now, self._room, len(near[nth]), queue.level)
+            levels = self._come_down(pages, now, self._room, len(near), queue.level)
             if not nth or levels[-1] > self._lower_levels[nth - 1]:
                 break
         if nth < 2 and self._anew[nth] and levels[-1] > self._lower_levels[nth]:
             nth = first = nth + 1  # the other pages are computed anew already
+            near = self._near(nth)
         else:  # a lower level that too many pages exceed is raised, too
-            first = nth - (nth > 0 and len(near[nth]) > 1.25 * self._room * self._apart ** (3 - nth))
+            first = nth - (nth > 0 and len(near) > 1.25 * self._room * self._apart ** (3 - nth))
         least = self._lower_levels[nth - 1] if nth else 0.0
         queue.level, self._lower_levels[first:] = float(levels[-1]), np.maximum(levels[first:-1], least)
-        np.minimum(self._due.n_reached, first, out=self._due.n_reached)
-        self._anew = (*self._anew[:first], [near[nth]], *([] for _ in self._anew[first + 1 :]))
+        self._due.n_reached[self._due.n_reached > first] = first
+        self._anew = (*self._anew[:first], [near], *([] for _ in self._anew[first + 1 :]))
         return True
+
+    def _near(self, nth: int) -> range | IndexArray:
+        """Return the pages that have reached so many of the lower levels."""
+        return np.flatnonzero(self._due.n_reached >= nth) if nth else range(min(self._pages.n, self._due.place.size))
 
     def _some(self, rows: range | IndexArray) -> IndexArray:
         """Return some rows at equal distances, different rows at each call; O(1)."""
-        step = 1 + len(rows) // (8 * AT_ONCE)
+        step = 1 + len(rows) // (_TOGETHER * AT_ONCE)
         return np.array(rows[next(self._samples) % step :: step], np.intp)
 
     def _go_on(self) -> bool:
@@ -380,19 +384,16 @@ class Filing:
         """Lower the levels of hosts that have no candidates left."""
         hosts = self._queue.host_levels.keys() - self._resting.at.keys()
         if hosts and (hosts := hosts - set(self._queue.going.hosts.tolist())):
-            near = np.flatnonzero(self._due.n_reached == self._lower_levels.size)
+            near = self._near(self._lower_levels.size)
             for host in hosts:
-                self._bring_host_down(host, near, now)
+                rows = near[self._pages.host[near] == host]
+                most = ENOUGH * self._queue.host_levels[host]
+                level = self._come_down(self._may_go(self._some(rows), now), now, _FEWEST / 2, rows.size, most)[-1]
+                self._queue.host_levels[host] = float(level)
+                if level <= self._queue.level:
+                    del self._queue.host_levels[host]
+                self._anew[-1].insert(0, rows)
             self._picks_until_look = 0
-
-    def _bring_host_down(self, host: int, near: IndexArray, now: float) -> None:
-        queue, rows = self._queue, near[self._pages.host[near] == host]
-        most = ENOUGH * queue.host_levels[host]
-        pages = self._may_go(self._some(rows), now)
-        queue.host_levels[host] = float(self._come_down(pages, now, _FEWEST / 2, rows.size, most)[-1])
-        if queue.host_levels[host] <= queue.level:
-            del queue.host_levels[host]
-        self._anew[-1].insert(0, rows)
 
     def _may_go(self, rows: IndexArray, now: float, resting: bool = False) -> IndexArray:
         """Return waiting pages that have a copy and may be crawled now: pages of resting hosts, or of others."""
