@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from crawlsched.columns.array_types import IndexArray
 from crawlsched.crawl.collection import Collection
 from crawlsched.pages import LIVE, STATE_NAMES
 
@@ -41,7 +42,9 @@ class FailingHosts:
 
     def look(self, now: float) -> Iterator[None]:
         """Count the pages that fail by host, in steps of a millisecond."""
-        pages, returned, self.returned = self._collection.planner.pages, self.returned, Counter()
+        pages = self._collection.planner.pages
+        asked = {host: n * _ASKED_WITH_IT for host, n in self.returned.items()}  # how many further pages to ask
+        self.returned.clear()
         states = np.zeros(len(STATE_NAMES), int)
         self.next_look = now + pages.n / _AT_ONCE
         # The number of pages with a copy, by state (live or failing) and host. `exist` says which hosts have pages.
@@ -53,8 +56,10 @@ class FailingHosts:
             state, hosts = pages.state[rows], pages.host[rows]
             exist[hosts[state > 0]] = True
             states += np.bincount(state, minlength=states.size)
-            some = pages.failing(rows) | (state == LIVE)
+            fail = pages.failing(rows)
+            some = fail | (state == LIVE)
             np.add.at(counts, (state[some], hosts[some]), 1)
+            self._ask(rows[fail & np.isin(hosts, list(asked))], asked, now)
             yield
         self.states = dict(zip(STATE_NAMES[1:], states[1:].tolist(), strict=True))
         n_pages = counts.sum(axis=0)
@@ -69,9 +74,6 @@ class FailingHosts:
             elif not exist[host]:  # forgotten
                 self._collection.failing_hosts.pop(host)
                 self._collection.save_host(host, now)
-        for host, n_returned in returned.items():
-            self._ask(host, n_returned * _ASKED_WITH_IT, now)
-            yield
 
     def _fails(self, host: int, counts: Any, now: float) -> None:
         known = self._collection.failing_hosts.get(host)
@@ -104,7 +106,11 @@ class FailingHosts:
             n_pages,
         )
 
-    def _ask(self, host: int, most: int, now: float) -> None:
+    def _ask(self, failing: IndexArray, most: dict[int, int], now: float) -> None:
+        """Let some failing pages of each host be asked soon, and count them off."""
         planner, pages = self._collection.planner, self._collection.planner.pages
-        wait = np.flatnonzero((pages.host[: pages.n] == host) & (pages.not_before[: pages.n] > now))
-        planner.ask_soon(wait[pages.failing(wait)][:most], now)
+        waiting = failing[pages.not_before[failing] > now]
+        for host in np.unique(pages.host[waiting]).tolist():
+            some = waiting[pages.host[waiting] == host][: most[host]]
+            most[host] -= some.size
+            planner.ask_soon(some, now)
