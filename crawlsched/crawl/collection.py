@@ -47,9 +47,11 @@ FLUSH_INTERVAL = 0.3
 # Facts of pages are read ahead at this interval (seconds), for the pages that are likely to be picked within two
 # intervals.
 _READ_AHEAD = 0.7
-# If a page was not read ahead, it is read together with this number of pages that are likely to be picked soon. Reading
-# ahead always adds this number of pages.
-_READ_TOGETHER = 96
+# Reading ahead always adds this number of pages.
+_FURTHER = 96
+# If a page was not read ahead, it is read together with this number of pages that are likely to be picked soon. The
+# crawl waits for it: from a cold disk, each page takes two milliseconds.
+_READ_TOGETHER = 8
 # The last writes of a crawl may take this time (seconds). A third of this time is the limit for the work of the other
 # thread, and for the database's answer to each statement.
 _LAST_WRITES = 15.0
@@ -203,8 +205,9 @@ class Collection:
         """Return what is needed to make a page's request and to judge its response."""
         facts = self.facts.get(page)
         if facts is None:
-            # This page was not read ahead. Pages that are likely to be picked soon are read together with it, since a
-            # row takes a tenth of a statement's time.
+            # This page was not read ahead. Few pages that are likely to be picked soon are read together with it, since
+            # a row takes a tenth of a statement's time. The other thread reads more at once.
+            self._read_ahead_at = -np.inf
             likely = self.planner.peek(self.planner.now, _READ_TOGETHER).tolist()
             self.facts.add(self._reading([page, *(other for other in likely if other not in self.facts)])())
             facts = self.facts.get(page)
@@ -294,7 +297,7 @@ class Collection:
             self._read_ahead_at = now
             # A crawl that sends fewer requests than it may needs fewer pages. After a rest it may send all at once.
             sent = self.n_dispatched or np.inf
-            wanted = _READ_TOGETHER + 2 * int(min(_READ_AHEAD * self.planner.bandwidth, sent))
+            wanted = _FURTHER + 2 * int(min(_READ_AHEAD * self.planner.bandwidth, sent))
             self.n_dispatched = 0
             pages = [page for page in self.planner.peek(now, wanted).tolist() if page not in self.facts]
         if pages:
