@@ -205,8 +205,9 @@ class Collection:
         """Return what is needed to make a page's request and to judge its response."""
         facts = self.facts.get(page)
         if facts is None:
-            # This page was not read ahead. Few pages that are likely to be picked soon are read together with it, since
-            # a row takes a tenth of a statement's time. The other thread reads more at once.
+            # This page was not read ahead. Some pages that are likely to be picked soon are read together with it,
+            # since a row takes a tenth of a statement's time. With the next flush, the other thread reads further
+            # pages.
             self._read_ahead_at = -np.inf
             likely = self.planner.peek(self.planner.now, _READ_TOGETHER).tolist()
             self.facts.add(self._reading([page, *(other for other in likely if other not in self.facts)])())

@@ -306,7 +306,8 @@ class Filing:
             return False
         self._look(now)
         for step in range(_STEPS):
-            # A sample finds a page immediately. All further due times could take seconds.
+            # Mostly the next due times give a candidate. If not, a sample finds one immediately: to compute all due
+            # times could take seconds.
             goes_on = not step or len(queue.going) > 0
             if queue.highest(now) >= ENOUGH * queue.level or not ((goes_on and self._go_on()) or self._bring_down(now)):
                 break
