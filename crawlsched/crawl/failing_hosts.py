@@ -59,7 +59,8 @@ class FailingHosts:
             fail = pages.failing(rows)
             some = fail | (state == LIVE)
             np.add.at(counts, (state[some], hosts[some]), 1)
-            self._ask(rows[fail & np.isin(hosts, list(asked))], asked, now)
+            if asked:
+                self._ask(rows[fail & np.isin(hosts, list(asked))], asked, now)
             yield
         self.states = dict(zip(STATE_NAMES[1:], states[1:].tolist(), strict=True))
         n_pages = counts.sum(axis=0)

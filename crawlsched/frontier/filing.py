@@ -346,7 +346,7 @@ class Filing:
         return True
 
     def _near(self, nth: int) -> range | IndexArray:
-        """Return the pages that have reached so many of the lower levels."""
+        """Return the pages that have reached at least this number of the lower levels."""
         return np.flatnonzero(self._due.n_reached >= nth) if nth else range(min(self._pages.n, self._due.place.size))
 
     def _some(self, rows: range | IndexArray) -> IndexArray:
