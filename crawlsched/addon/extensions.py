@@ -6,12 +6,13 @@ import gc
 import logging
 import sys
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack
 from functools import partial
 from importlib import import_module
 from typing import Any, Self
 
+import numpy as np
 from scrapy import Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.utils.defer import deferred_from_coro
@@ -90,6 +91,8 @@ logger = logging.getLogger(__name__)
 
 # Seconds between two checks of the other processes of a collection.
 _OTHERS_INTERVAL = 0.1
+# Pages are counted in parts of this size, each within a millisecond.
+_COUNTED_AT_ONCE = 65_536
 # Seconds between two slices of long work, such as 50,000 entries of a sitemap.
 _WORK_INTERVAL = 0.006
 
@@ -238,11 +241,20 @@ class Refresh:
         obey_pending(refresher, refresher.collection.shards.only)
 
     def _say_first_minute(self) -> None:
-        refresher, stats = self._refresher, self._crawler.stats.get_stats()
-        if refresher.is_open:
-            n_pages, n_copies = refresher.known_pages()
-            # Where processes share a collection, no process knows all pages.
-            planner, is_alone = refresher.planner, refresher.sharing is None
-            n_missing = planner.overdue_demand() - planner.bandwidth if is_alone else 0.0
-            said = minute(stats, n_pages, n_copies, refresher.collection.withheld.n_noted, n_missing)
-            logger.log(logging.WARNING if not n_pages or n_missing > 0.0 else logging.INFO, "%s", said)
+        if self._refresher.is_open:
+            self._refresher.long_work.add(self._first_minute())
+
+    def _first_minute(self) -> Iterator[None]:
+        """Count the copies of all pages, part by part, and log how the first minute went."""
+        refresher, planner, pages = self._refresher, self._refresher.planner, self._refresher.planner.pages
+        n_copies, n_missing = 0, -planner.bandwidth
+        for start in range(0, pages.n, _COUNTED_AT_ONCE):
+            part = slice(start, min(start + _COUNTED_AT_ONCE, pages.n))
+            n_copies += int(np.count_nonzero(pages.crawled_at[part] > -np.inf))
+            n_missing += planner.overdue_demand(part)
+            yield
+        if refresher.sharing is not None:  # no process knows all pages
+            n_missing = 0.0
+        n_pages, n_withheld = len(refresher.collection.index), refresher.collection.withheld.n_noted
+        said = minute(self._crawler.stats.get_stats(), n_pages, n_copies, n_withheld, n_missing)
+        logger.log(logging.WARNING if not n_pages or n_missing > 0.0 else logging.INFO, "%s", said)

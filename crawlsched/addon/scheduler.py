@@ -55,6 +55,8 @@ FALLBACK_SCHEDULER = "SCHEDULER_BEFORE_CRAWLSCHED"
 #: Seconds between two checks of work that is not urgent. If a handler of spider_idle raises DontCloseSpider, the signal
 #: is sent again after this time, as in Scrapy.
 LOOK_INTERVAL = 5.0
+# If no request can be made before the other thread has read what it needs, the slot waits, and checks at this interval.
+_FACTS_COME = 0.001
 # A request that is made of another request must not take over these keys of meta.
 _OWN_META = ("crawlsched_visit", "crawlsched_source", "crawlsched_changed", "crawlsched_named_by_site")
 # Marks a request for which `_pass_filter` has set dont_filter.
@@ -314,6 +316,9 @@ class Scheduler(BaseScheduler):
             if self._give(now):
                 slots.take(now)
                 self._refresher.rate.count_slots("used")
+            elif self._refresher.collection.awaits_facts:
+                self._arm(min(1.0 / slots.rate, _FACTS_COME))
+                return  # this slot is not lost either
             else:
                 waits = self._hosts.turned_away or self._refresher.planner.frontier.waits_for_host()
                 self._refresher.rate.count_slots("no_free_host" if waits else "idle", slots.skip(now))

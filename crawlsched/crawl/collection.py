@@ -49,8 +49,10 @@ FLUSH_INTERVAL = 0.3
 _READ_AHEAD = 0.7
 # Reading ahead always adds this number of pages.
 _FURTHER = 96
-# If a page was not read ahead, it is read together with this number of pages that are likely to be picked soon. The
-# crawl waits for it: from a cold disk, each page takes two milliseconds.
+# No request is sent while this number of pages wait for their facts.
+_MOST_UNREAD = 32
+# A page that was not read ahead is read together with this number of pages that are likely to be picked soon: one often
+# follows another, and a row takes a tenth of a statement's time.
 _READ_TOGETHER = 8
 # The last writes of a crawl may take this time (seconds). A third of this time is the limit for the work of the other
 # thread, and for the database's answer to each statement.
@@ -97,6 +99,8 @@ class Collection:
         self.index = PageIndex()
         self.facts = FactsCache()
         self.aside = Aside(guard)
+        # Visits wait for what is read here, so it does not wait for the long work of `aside`.
+        self._reader = Aside(guard)
         self.write_behind = WriteBehind()
         self.planner = planner_for(settings)
         self.numbers = PageNumbers()
@@ -121,8 +125,12 @@ class Collection:
         #: Visits that were dispatched since pages were read ahead.
         self.n_dispatched = 0
         self._read_ahead_at = -np.inf
-        #: A page whose turn has come, but whose facts could not be read from the store yet; it holds up all requests.
-        self.unread: int | None = None
+        # Pages in flight whose turn came before their facts were here, with the reasons of their picks; and those of
+        # them that were read since.
+        self._unread: dict[int, str] = {}
+        self._were_read: dict[int, str] = {}
+        # Rows whose facts are being read, except those that were taken out since: another page may have the row then.
+        self._being_read: set[int] = set()
 
     # -- opening and closing
 
@@ -146,6 +154,7 @@ class Collection:
 
     def write_last(self, now: float) -> None:
         """Make the last write; nothing is written after that."""
+        self._reader.close(0.0)
         self.aside.close(_LAST_WRITES / 3)
         self.flush(now)
         writer = self.write_behind
@@ -205,12 +214,7 @@ class Collection:
         """Return what is needed to make a page's request and to judge its response."""
         facts = self.facts.get(page)
         if facts is None:
-            # This page was not read ahead. Some pages that are likely to be picked soon are read together with it,
-            # since a row takes a tenth of a statement's time. With the next flush, the other thread reads further
-            # pages.
-            self._read_ahead_at = -np.inf
-            likely = self.planner.peek(self.planner.now, _READ_TOGETHER).tolist()
-            self.facts.add(self._reading([page, *(other for other in likely if other not in self.facts)])())
+            self.facts.add(self._reading([page])())
             facts = self.facts.get(page)
             if facts is None:  # the planner knows only pages that are in the store or on their way to it
                 raise DamagedRow(
@@ -286,27 +290,55 @@ class Collection:
         batch, number = self.unsaved.of_page(page, now)
         batch.texts[number] = KeptText(now, packed_text).after(batch.texts.get(number))
 
+    @property
+    def awaits_facts(self) -> bool:
+        """Whether the turn of some page has come whose facts were not here."""
+        return bool(self._unread or self._were_read)
+
+    def await_facts(self, page: int, reason: str) -> None:
+        """Read the facts of a picked page, which stays in flight; `take_read` will return the page and the reason."""
+        self._unread[page] = reason
+        self._read_ahead_at = -np.inf  # other pages came than those that were read ahead
+        self._read_unread()
+
+    def take_read(self) -> tuple[int, str] | None:
+        """Return a page that awaited its facts, and the reason of its pick, once these were read."""
+        self._reader.collect()
+        page = next(iter(self._were_read), None)
+        return None if page is None else (page, self._were_read.pop(page))
+
     def read_ahead(self, now: float) -> None:
         """Fetch the facts of the pages that are likely to be picked soon."""
-        if self.aside.is_busy_with(_READING):
+        self._reader.collect()
+        self._read_unread()
+        if self._reader.is_busy_with(_READING):
             return
-        if self.unread is not None:
-            pages = [self.unread]
-        elif now - self._read_ahead_at < _READ_AHEAD or len(self.facts) >= self.planner.pages.n:
+        if now - self._read_ahead_at < _READ_AHEAD or len(self.facts) >= self.planner.pages.n:
             return  # pages were chosen a moment ago, or all facts are here
-        else:
-            self._read_ahead_at = now
-            # A crawl that sends fewer requests than it may needs fewer pages. After a rest it may send all at once.
-            sent = self.n_dispatched or np.inf
-            wanted = _FURTHER + 2 * int(min(_READ_AHEAD * self.planner.bandwidth, sent))
-            self.n_dispatched = 0
-            pages = [page for page in self.planner.peek(now, wanted).tolist() if page not in self.facts]
-        if pages:
-            self.aside.run(_READING, self._reading(pages), self._were_read)
+        self._read_ahead_at = now
+        # A crawl that sends fewer requests than it may needs fewer pages. After a rest it may send all at once.
+        sent = self.n_dispatched or np.inf
+        wanted = _FURTHER + 2 * int(min(_READ_AHEAD * self.planner.bandwidth, sent))
+        self.n_dispatched = 0
+        self._read(self._likely(now, wanted))
 
-    def _were_read(self, facts: Sequence[PageFacts | None]) -> None:
-        self.unread = None
-        self.facts.add(facts)
+    def _read_unread(self) -> None:
+        if self._unread and not self._reader.is_busy_with(_READING):
+            self._read([*self._unread, *self._likely(self.planner.now, _READ_TOGETHER)])
+
+    def _likely(self, now: float, n: int) -> list[int]:
+        return [page for page in self.planner.peek(now, n).tolist() if page not in self.facts]
+
+    def _read(self, pages: list[int]) -> None:
+        def keep(facts: Sequence[PageFacts | None]) -> None:
+            self.facts.add(fact for fact in facts if fact is not None and fact.page in self._being_read)
+            for page in [page for page in self._unread if page in self._being_read]:
+                self._were_read[page] = self._unread.pop(page)
+            self._read_unread()
+
+        if pages:
+            self._being_read = set(pages)
+            self._reader.run(_READING, self._reading(pages), keep)
 
     def forget(self, pages: NDArray[np.integer]) -> None:
         """Take pages out of memory; the store has deleted them already."""
@@ -325,6 +357,9 @@ class Collection:
         self.planner.remove(pages)
         for page in pages.tolist():
             self.facts.discard(page)
+            self._unread.pop(page, None)
+            self._were_read.pop(page, None)
+        self._being_read.difference_update(pages.tolist())
 
     # -- writing down
 
@@ -337,7 +372,8 @@ class Collection:
 
     def must_wait(self, now: float) -> bool:
         """Whether crawling must wait until the store has caught up."""
-        return self.unread is not None or self.unsaved_for(now) > _LONGEST_UNSAVED + FLUSH_INTERVAL
+        self._reader.collect()
+        return len(self._unread) >= _MOST_UNREAD or self.unsaved_for(now) > _LONGEST_UNSAVED + FLUSH_INTERVAL
 
     def unsaved_for(self, now: float) -> float:
         """Return for how many seconds the oldest unwritten change has waited; 0 if all changes are written."""

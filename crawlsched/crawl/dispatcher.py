@@ -15,7 +15,6 @@ from crawlsched.crawl.recipe_choice import Recipes, meant_for
 from crawlsched.crawl.request_templates import LEFT_OUT
 from crawlsched.crawl.run import OnePass, Starts
 from crawlsched.crawl.visits import Visit, VisitEnds, Visits
-from crawlsched.exceptions import DamagedRow, StoreError
 from crawlsched.pages.marks import START, TRIED
 from crawlsched.slot_clock import DAY
 from crawlsched.store import PageFacts, Source, host_of
@@ -46,15 +45,21 @@ class Dispatcher:
     def next_pages(self, now: float, host_free_at: Callable[[int, float], float]) -> Iterator[tuple[Visit, PageFacts]]:
         """Yield visits of the most valuable pages whose hosts may be asked now; a visit begins when it is yielded."""
         for _ in range(_TRIES):
-            if (pick := self._pick(now, host_free_at)) is None:
-                return
-            if (begun := self._begin(pick.page, pick.reason, now)) is not None:
+            if (begun := self._begin_read(now, host_free_at)) is None:
+                if (pick := self._pick(now, host_free_at)) is None:
+                    return
+                begun = self._begin(pick.page, pick.reason, now)
+            if begun is not None:
                 yield begun
+            elif self.collection.awaits_facts:
+                return  # a slot makes one page wait, no more
 
     def next_start(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, PageFacts] | None:
         """Begin the visit of the next page in line among the first start requests, and return it."""
         line, planner = self.starts.line, self._planner
         planner.frontier.advance(now)  # as `pick` does: probes need the number of new pages
+        if (begun := self._begin_read(now, host_free_at)) is not None:
+            return begun
         for _ in range(len(line)):
             page = line.popleft()
             if not self.collection.knows(page) or planner.in_flight(page):
@@ -63,13 +68,38 @@ class Dispatcher:
                 line.append(page)
                 continue
             planner.hold(page)
-            if (begun := self._begin(page, "start", now)) is not None:
+            if (begun := self._begin(page, "start", now)) is not None or self.collection.awaits_facts:
                 return begun
         return None
 
-    def _begin(self, page: int, reason: str, now: float, probe: Probe | None = None) -> tuple[Visit, PageFacts] | None:
+    def _begin_read(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, PageFacts] | None:
+        """Begin the visit of a page that was picked before its facts were read."""
+        while (read := self.collection.take_read()) is not None:
+            page, reason = read
+            is_full = self.one_pass is not None and self.one_pass.is_full
+            if is_full or host_free_at(self._planner.pages.host.item(page), now) > now:
+                self._put_back(page, reason, now)
+            elif (begun := self._begin(page, reason, now, is_read=True)) is not None:
+                return begun
+        return None
+
+    def _put_back(self, page: int, reason: str, now: float) -> None:
+        self._planner.release(page, now)
+        if reason == "start":
+            self.starts.line.append(page)
+        elif reason == "forced":
+            self._planner.force([page], now)
+
+    def _begin(
+        self, page: int, reason: str, now: float, probe: Probe | None = None, *, is_read: bool = False
+    ) -> tuple[Visit, PageFacts] | None:
+        # Pages of second fetches were fetched a moment ago, so their facts are here.
+        if not is_read and probe is None and page not in self.collection.facts:
+            self.collection.await_facts(page, reason)
+            return None
         try:
-            if (facts := self._facts_to_send(page, now, reason)) is None:
+            facts = self.collection.facts_of(page)
+            if not self._has_credentials(facts, now):
                 return None
             if probe is not None and probe.impossible_url is not None:
                 facts = facts._replace(url=probe.impossible_url)
@@ -86,25 +116,6 @@ class Dispatcher:
         if reason != "value":
             self._count(f"crawlsched/dispatched/{reason}")
         return visit, facts
-
-    def _facts_to_send(self, page: int, now: float, reason: str) -> PageFacts | None:
-        """Return the facts for a page's request; None if they cannot be read now, or if no request can be made."""
-        try:
-            # This thread reads from the store only if the store answered the last time.
-            answers = self.collection.unread is None and self.collection.write_behind.failure is None
-            if answers or page in self.collection.facts:
-                facts = self.collection.facts_of(page)
-                return facts if self._has_credentials(facts, now) else None
-        except StoreError as error:
-            if isinstance(error, DamagedRow):
-                raise
-        self.collection.unread = page
-        self._planner.release(page, now)
-        if reason == "start":
-            self.starts.line.append(page)
-        elif reason == "forced":
-            self._planner.force([page], now)
-        return None
 
     def _has_credentials(self, facts: PageFacts, now: float) -> bool:
         """Whether no credentials of a page's request were struck out of the database."""

@@ -651,12 +651,15 @@ class Planner(Knowledge):
             columns["estimator_state"] = np.array(self.learned.packed(rows), object)
         return columns
 
-    def overdue_demand(self) -> float:
-        """Return the crawls per second that `max_crawl_interval` needs; 0 without `max_crawl_interval`. O(n)."""
+    def overdue_demand(self, pages: slice = slice(None)) -> float:
+        """Return the crawls per second that `max_crawl_interval` needs for some pages; O(n).
+
+        It is 0 without `max_crawl_interval`.
+        """
         if not self.intervals.come:
             return 0.0
-        rows = np.flatnonzero(self.pages.state[: self.pages.n] != FREE)
-        return float((np.ones(rows.size) / self.intervals.longest(rows)).sum())
+        rows = np.arange(*pages.indices(self.pages.n))
+        return float((1.0 / self.intervals.longest(rows[self.pages.state[rows] != FREE])).sum())
 
 
 def _check_policy(crawl_value: str) -> None:

@@ -48,7 +48,10 @@ class World:
         for _ in range(int(seconds / every)):
             self.now += every
             begun = refresher.dispatcher.next_probe(self.now, refresher.hosts.free_at)
-            begun = begun or next(refresher.dispatcher.next_pages(self.now, refresher.hosts.free_at), None)
+            while not begun:
+                begun = next(refresher.dispatcher.next_pages(self.now, refresher.hosts.free_at), None)
+                if not refresher.collection.awaits_facts:
+                    break
             if begun is not None:
                 self._answer(*begun)
             if self.now % 5 == 0:
