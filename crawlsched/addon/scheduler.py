@@ -316,7 +316,7 @@ class Scheduler(BaseScheduler):
             if self._give(now):
                 slots.take(now)
                 self._refresher.rate.count_slots("used")
-            elif self._refresher.collection.awaits_facts:
+            elif self._refresher.collection.reader.has_picked:
                 self._arm(min(1.0 / slots.rate, _FACTS_COME))
                 return  # this slot is not lost either
             else:

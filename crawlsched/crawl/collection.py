@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scrapy.utils.datatypes import LocalCache
 
 from crawlsched.change_signals import part_number
 from crawlsched.crawl.guard import Guard
 from crawlsched.crawl.hosts import Hosts
 from crawlsched.crawl.learned import Learned
+from crawlsched.crawl.page_facts import FactsCache, FactsReader
 from crawlsched.crawl.page_rules import PageRules
 from crawlsched.crawl.request_templates import RequestTemplate, request_digest
 from crawlsched.crawl.shard import PageNumbers, Shards
@@ -34,7 +34,7 @@ from crawlsched.store import Host, KeptText, Lease, NewPage, PageFacts, Store, W
 from crawlsched.store.models import TRACE_COLUMNS
 from crawlsched.store.rows import url_digest
 
-__all__ = ["FLUSH_INTERVAL", "Collection", "FactsCache", "FoundPage"]
+__all__ = ["FLUSH_INTERVAL", "Collection", "FoundPage"]
 
 logger = logging.getLogger(__name__)
 
@@ -44,20 +44,9 @@ logger = logging.getLogger(__name__)
 _LONGEST_UNSAVED = 2.0
 #: Seconds between two writes. A crash loses at most the changes of this time and 0.2 s more.
 FLUSH_INTERVAL = 0.3
-# Facts of pages are read ahead at this interval (seconds), for the pages that are likely to be picked within two
-# intervals.
-_READ_AHEAD = 0.7
-# Reading ahead always adds this number of pages.
-_FURTHER = 96
-# No request is sent while this number of pages wait for their facts.
-_MOST_UNREAD = 32
-# A page that was not read ahead is read together with this number of pages that are likely to be picked soon: one often
-# follows another, and a row takes a tenth of a statement's time.
-_READ_TOGETHER = 8
 # The last writes of a crawl may take this time (seconds). A third of this time is the limit for the work of the other
 # thread, and for the database's answer to each statement.
 _LAST_WRITES = 15.0
-_READING = "reading what the next visits need"
 
 
 # The stored facts about a page's content, except its traces.
@@ -99,10 +88,9 @@ class Collection:
         self.index = PageIndex()
         self.facts = FactsCache()
         self.aside = Aside(guard)
-        # Visits wait for what is read here, so it does not wait for the long work of `aside`.
-        self._reader = Aside(guard)
         self.write_behind = WriteBehind()
         self.planner = planner_for(settings)
+        self.reader = FactsReader(self.facts, self.planner, guard, self._reading)
         self.numbers = PageNumbers()
         self.shards = Shards(n_shards, self.planner.pages, self.hosts, self.numbers)
         self.unsaved = Unsaved(self.shards, self.numbers, self.sources, self.planner)
@@ -122,15 +110,6 @@ class Collection:
         self.request_fingerprint = request_fingerprint
         self.spider = spider
         self.fingerprinter = fingerprinter
-        #: Visits that were dispatched since pages were read ahead.
-        self.n_dispatched = 0
-        self._read_ahead_at = -np.inf
-        # Pages in flight whose turn came before their facts were here, with the reasons of their picks; and those of
-        # them that were read since.
-        self._unread: dict[int, str] = {}
-        self._were_read: dict[int, str] = {}
-        # Rows whose facts are being read, except those that were taken out since: another page may have the row then.
-        self._being_read: set[int] = set()
 
     # -- opening and closing
 
@@ -154,7 +133,7 @@ class Collection:
 
     def write_last(self, now: float) -> None:
         """Make the last write; nothing is written after that."""
-        self._reader.close(0.0)
+        self.reader.close()
         self.aside.close(_LAST_WRITES / 3)
         self.flush(now)
         writer = self.write_behind
@@ -290,56 +269,6 @@ class Collection:
         batch, number = self.unsaved.of_page(page, now)
         batch.texts[number] = KeptText(now, packed_text).after(batch.texts.get(number))
 
-    @property
-    def awaits_facts(self) -> bool:
-        """Whether the turn of some page has come whose facts were not here."""
-        return bool(self._unread or self._were_read)
-
-    def await_facts(self, page: int, reason: str) -> None:
-        """Read the facts of a picked page, which stays in flight; `take_read` will return the page and the reason."""
-        self._unread[page] = reason
-        self._read_ahead_at = -np.inf  # other pages came than those that were read ahead
-        self._read_unread()
-
-    def take_read(self) -> tuple[int, str] | None:
-        """Return a page that awaited its facts, and the reason of its pick, once these were read."""
-        self._reader.collect()
-        page = next(iter(self._were_read), None)
-        return None if page is None else (page, self._were_read.pop(page))
-
-    def read_ahead(self, now: float) -> None:
-        """Fetch the facts of the pages that are likely to be picked soon."""
-        self._reader.collect()
-        self._read_unread()
-        if self._reader.is_busy_with(_READING):
-            return
-        if now - self._read_ahead_at < _READ_AHEAD or len(self.facts) >= self.planner.pages.n:
-            return  # pages were chosen a moment ago, or all facts are here
-        self._read_ahead_at = now
-        # A crawl that sends fewer requests than it may needs fewer pages. After a rest it may send all at once.
-        sent = self.n_dispatched or np.inf
-        wanted = _FURTHER + 2 * int(min(_READ_AHEAD * self.planner.bandwidth, sent))
-        self.n_dispatched = 0
-        self._read(self._likely(now, wanted))
-
-    def _read_unread(self) -> None:
-        if self._unread and not self._reader.is_busy_with(_READING):
-            self._read([*self._unread, *self._likely(self.planner.now, _READ_TOGETHER)])
-
-    def _likely(self, now: float, n: int) -> list[int]:
-        return [page for page in self.planner.peek(now, n).tolist() if page not in self.facts]
-
-    def _read(self, pages: list[int]) -> None:
-        def keep(facts: Sequence[PageFacts | None]) -> None:
-            self.facts.add(fact for fact in facts if fact is not None and fact.page in self._being_read)
-            for page in [page for page in self._unread if page in self._being_read]:
-                self._were_read[page] = self._unread.pop(page)
-            self._read_unread()
-
-        if pages:
-            self._being_read = set(pages)
-            self._reader.run(_READING, self._reading(pages), keep)
-
     def forget(self, pages: NDArray[np.integer]) -> None:
         """Take pages out of memory; the store has deleted them already."""
         pages = pages[self.planner.pages.state[pages] != FREE]
@@ -357,9 +286,7 @@ class Collection:
         self.planner.remove(pages)
         for page in pages.tolist():
             self.facts.discard(page)
-            self._unread.pop(page, None)
-            self._were_read.pop(page, None)
-        self._being_read.difference_update(pages.tolist())
+        self.reader.drop(pages.tolist())
 
     # -- writing down
 
@@ -372,8 +299,8 @@ class Collection:
 
     def must_wait(self, now: float) -> bool:
         """Whether crawling must wait until the store has caught up."""
-        self._reader.collect()
-        return len(self._unread) >= _MOST_UNREAD or self.unsaved_for(now) > _LONGEST_UNSAVED + FLUSH_INTERVAL
+        self.reader.collect()
+        return self.reader.is_full or self.unsaved_for(now) > _LONGEST_UNSAVED + FLUSH_INTERVAL
 
     def unsaved_for(self, now: float) -> float:
         """Return for how many seconds the oldest unwritten change has waited; 0 if all changes are written."""
@@ -393,42 +320,3 @@ class Collection:
             counts["failing"] = self.failing_hosts[host]
         row = Host(name, self.hosts.rest_until(host), self.hosts.crawl_delay.get(host), now, counts)
         self.unsaved.of_shard(self.shards.number_of(name), now).hosts[name] = row
-
-
-class FactsCache:
-    """Facts of the last `limit` pages that were read or written, and of every page whose facts are not written yet."""
-
-    def __init__(self, limit: int = 20_000) -> None:
-        self._stored: LocalCache[int, PageFacts] = LocalCache(limit)
-        # Facts that are newer than the store's, and the number of the batch that will write them.
-        self._unsaved: dict[int, tuple[PageFacts, int]] = {}
-
-    def __contains__(self, page: int) -> bool:
-        return page in self._unsaved or page in self._stored
-
-    def __len__(self) -> int:
-        return len(self._unsaved) + len(self._stored)
-
-    def get(self, page: int) -> PageFacts | None:
-        """Return a page's facts if they are here."""
-        newer = self._unsaved.get(page)
-        return self._stored.get(page) if newer is None else newer[0]
-
-    def put(self, facts: PageFacts, batch: int) -> None:
-        """Keep facts that are newer than the store's, until this batch is written."""
-        self._stored.pop(facts.page, None)
-        self._unsaved[facts.page] = facts, batch
-
-    def add(self, facts: Iterable[PageFacts | None]) -> None:
-        """Keep facts that were read from the store, unless the page has facts here, which are the same or newer."""
-        self._stored.update((fact.page, fact) for fact in facts if fact is not None and fact.page not in self)
-
-    def discard(self, page: int) -> None:
-        """Forget a page's facts."""
-        self._stored.pop(page, None)
-        self._unsaved.pop(page, None)
-
-    def written(self, batch: int) -> None:
-        """Note that all batches up to this one are in the store."""
-        for page in [page for page, (_, number) in self._unsaved.items() if number <= batch]:
-            self._stored[page] = self._unsaved.pop(page)[0]

@@ -51,7 +51,7 @@ class Dispatcher:
                 begun = self._begin(pick.page, pick.reason, now)
             if begun is not None:
                 yield begun
-            elif self.collection.awaits_facts:
+            elif self.collection.reader.has_picked:
                 return  # a slot makes one page wait, no more
 
     def next_start(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, PageFacts] | None:
@@ -68,14 +68,16 @@ class Dispatcher:
                 line.append(page)
                 continue
             planner.hold(page)
-            if (begun := self._begin(page, "start", now)) is not None or self.collection.awaits_facts:
+            if (begun := self._begin(page, "start", now)) is not None or self.collection.reader.has_picked:
                 return begun
         return None
 
     def _begin_read(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, PageFacts] | None:
         """Begin the visit of a page that was picked before its facts were read."""
-        while (read := self.collection.take_read()) is not None:
+        while (read := self.collection.reader.take()) is not None:
             page, reason = read
+            if not self._planner.in_flight(page):  # an error has ended its turn
+                continue
             is_full = self.one_pass is not None and self.one_pass.is_full
             if is_full or host_free_at(self._planner.pages.host.item(page), now) > now:
                 self._put_back(page, reason, now)
@@ -93,11 +95,11 @@ class Dispatcher:
     def _begin(
         self, page: int, reason: str, now: float, probe: Probe | None = None, *, is_read: bool = False
     ) -> tuple[Visit, PageFacts] | None:
-        # Pages of second fetches were fetched a moment ago, so their facts are here.
-        if not is_read and probe is None and page not in self.collection.facts:
-            self.collection.await_facts(page, reason)
-            return None
         try:
+            # Pages of second fetches were fetched a moment ago, so their facts are here.
+            if not is_read and probe is None and page not in self.collection.facts:
+                self.collection.reader.wait_for(page, reason)
+                return None
             facts = self.collection.facts_of(page)
             if not self._has_credentials(facts, now):
                 return None
@@ -112,7 +114,7 @@ class Dispatcher:
         if self.one_pass is not None and probe is None:
             self.one_pass.tried(page)
         self._count("crawlsched/dispatched")
-        self.collection.n_dispatched += 1
+        self.collection.reader.n_dispatched += 1
         if reason != "value":
             self._count(f"crawlsched/dispatched/{reason}")
         return visit, facts

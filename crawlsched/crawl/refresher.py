@@ -288,7 +288,7 @@ class Refresher:
 
     def silence(self, now: float) -> float:
         """Return for how many seconds a due slot was neither used nor given up; 0 while all requests have to wait."""
-        waits = self.must_wait(now) or self.collection.awaits_facts
+        waits = self.must_wait(now) or self.collection.reader.has_picked
         return 0.0 if waits else self.rate.slots.lateness(now)
 
     def may_send(self, token: object = None) -> bool:
@@ -311,7 +311,7 @@ class Refresher:
         if self.starts.is_over:
             return True
         is_busy = any(visit.page >= 0 for visit in self.visits) or self.book.is_calling_back
-        is_busy = is_busy or self.collection.awaits_facts
+        is_busy = is_busy or self.collection.reader.has_picked
         return self.starts.look(now, is_busy or bool(self.book.n_untracked) or self.has_requests())
 
     def is_quiet(self) -> bool:
@@ -362,7 +362,7 @@ class Refresher:
             ("the flush", lambda: self.collection.flush(now)),
             ("what follows on work in the other thread", self.collection.aside.collect),
             ("which first visits have ended", self.book.look_at_ended),
-            ("reading ahead", lambda: self.collection.read_ahead(now)),
+            ("reading ahead", lambda: self.collection.reader.read_ahead(now)),
             ("what grows without end", lambda: self.growth.look(now)),
         ):
             self.guard.run(name, step)

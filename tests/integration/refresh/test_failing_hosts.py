@@ -50,7 +50,7 @@ class World:
             begun = refresher.dispatcher.next_probe(self.now, refresher.hosts.free_at)
             while not begun:
                 begun = next(refresher.dispatcher.next_pages(self.now, refresher.hosts.free_at), None)
-                if not refresher.collection.awaits_facts:
+                if not refresher.collection.reader.has_picked:
                     break
             if begun is not None:
                 self._answer(*begun)

@@ -42,7 +42,7 @@ def all_slots(refresher: Refresher, seconds: float = 5.0) -> list[str]:
     while time.monotonic() < until:
         if (url := slot(refresher)) is not None:
             visited.append(url)
-        elif not refresher.collection.awaits_facts:
+        elif not refresher.collection.reader.has_picked:
             break
     return visited
 
@@ -56,7 +56,7 @@ def test_each_page_is_visited_once(known):
     """The slot that finds the page waits meanwhile, and is not silent."""
     refresher = opened(known)
     assert slot(refresher) is None
-    assert refresher.collection.awaits_facts
+    assert refresher.collection.reader.has_picked
     assert refresher.silence(refresher.clock() + 1e6) == 0.0
     assert Counter(all_slots(refresher)) == Counter(URLS)
     parts.close(refresher)
@@ -94,7 +94,7 @@ def test_a_host_that_rests_by_then_is_not_asked(known):
     now = refresher.clock()
     rest = lambda host, at: now + 60.0  # noqa: E731
     wait_until(
-        lambda: not (next(refresher.dispatcher.next_pages(now, rest), None) or refresher.collection.awaits_facts)
+        lambda: not (next(refresher.dispatcher.next_pages(now, rest), None) or refresher.collection.reader.has_picked)
     )
     refresher.planner.frontier.release_host(0)
     assert Counter(all_slots(refresher)) == Counter(URLS)

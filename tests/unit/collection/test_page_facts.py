@@ -1,6 +1,6 @@
 """The cache of page facts has all that is not written yet, so that nobody asks the store for it."""
 
-from crawlsched.crawl.collection import FactsCache
+from crawlsched.crawl.page_facts import FactsCache
 from crawlsched.store import PageFacts
 
 
