@@ -242,9 +242,10 @@ class Refresh:
 
     def _say_first_minute(self) -> None:
         if self._refresher.is_open:
-            self._refresher.long_work.add(self._first_minute())
+            # Other long work may come first, and the line is about what the first minute brought.
+            self._refresher.long_work.add(self._first_minute(dict(self._crawler.stats.get_stats())))
 
-    def _first_minute(self) -> Iterator[None]:
+    def _first_minute(self, stats: dict[str, Any]) -> Iterator[None]:
         """Count the copies of all pages, part by part, and log how the first minute went."""
         refresher, planner, pages = self._refresher, self._refresher.planner, self._refresher.planner.pages
         n_copies, n_missing = 0, -planner.bandwidth
@@ -256,5 +257,5 @@ class Refresh:
         if refresher.sharing is not None:  # no process knows all pages
             n_missing = 0.0
         n_pages, n_withheld = len(refresher.collection.index), refresher.collection.withheld.n_noted
-        said = minute(self._crawler.stats.get_stats(), n_pages, n_copies, n_withheld, n_missing)
+        said = minute(stats, n_pages, n_copies, n_withheld, n_missing)
         logger.log(logging.WARNING if not n_pages or n_missing > 0.0 else logging.INFO, "%s", said)

@@ -67,6 +67,17 @@ def test_stored_pages_ask_for_what_their_rules_say(sqlite_url):
     parts.close(refresher)
 
 
+def test_the_first_minute_is_said_once(site, tmp_path):
+    """It counts the copies of all pages, and tells by how much the rules ask for more than there is."""
+    urls = [site.page(f"/{number}", "<p>x</p>") for number in range(3)]
+    soon = "from crawlsched.addon import extensions\nextensions.FIRST_MINUTE, extensions._COUNTED_AT_ONCE = 2.0, 2\n"
+    rules = [("*", {"max_interval": 0.1})]
+    crawl = Project(tmp_path, spider(urls, before=soon), bandwidth="10/s", pages=rules, seconds=4).run()
+    (said,) = [line for line in crawl.log.splitlines() if "The first minute: " in line]
+    assert "3 pages known, 3 with a copy" in said
+    assert "asks for 20 crawls a second more" in said
+
+
 WEIGHS = """
 def first(url, meta):
     return 2.0 if url.endswith("/a") else 1.0
