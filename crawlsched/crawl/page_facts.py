@@ -94,7 +94,7 @@ class FactsReader:
 
     @property
     def has_picked(self) -> bool:
-        """Whether picked pages are here, with their facts or without."""
+        """Whether a picked page waits for its facts or, once these were read, for a slot."""
         return bool(self._waiting or self._ready)
 
     @property

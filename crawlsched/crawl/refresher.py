@@ -288,8 +288,8 @@ class Refresher:
 
     def silence(self, now: float) -> float:
         """Return for how many seconds a due slot was neither used nor given up; 0 while all requests have to wait."""
-        waits = self.must_wait(now) or self.collection.reader.has_picked
-        return 0.0 if waits else self.rate.slots.lateness(now)
+        has_to_wait = self.must_wait(now) or self.collection.reader.has_picked
+        return 0.0 if has_to_wait else self.rate.slots.lateness(now)
 
     def may_send(self, token: object = None) -> bool:
         """Return whether a request may be sent now: the last check, right before it is sent."""
@@ -310,8 +310,8 @@ class Refresher:
         """Whether known pages need no longer wait for the first start requests."""
         if self.starts.is_over:
             return True
-        is_busy = any(visit.page >= 0 for visit in self.visits) or self.book.is_calling_back
-        is_busy = is_busy or self.collection.reader.has_picked
+        is_under_way = self.book.is_calling_back or self.collection.reader.has_picked
+        is_busy = is_under_way or any(visit.page >= 0 for visit in self.visits)
         return self.starts.look(now, is_busy or bool(self.book.n_untracked) or self.has_requests())
 
     def is_quiet(self) -> bool:
