@@ -12,7 +12,6 @@ from functools import partial
 from importlib import import_module
 from typing import Any, Self
 
-import numpy as np
 from scrapy import Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.utils.defer import deferred_from_coro
@@ -247,11 +246,11 @@ class Refresh:
 
     def _first_minute(self, stats: dict[str, Any]) -> Iterator[None]:
         """Count the copies of all pages, part by part, and log how the first minute went."""
-        refresher, planner, pages = self._refresher, self._refresher.planner, self._refresher.planner.pages
+        refresher, planner = self._refresher, self._refresher.planner
         n_copies, n_missing = 0, -planner.bandwidth
-        for start in range(0, pages.n, _COUNTED_AT_ONCE):
-            part = slice(start, min(start + _COUNTED_AT_ONCE, pages.n))
-            n_copies += int(np.count_nonzero(pages.crawled_at[part] > -np.inf))
+        for start in range(0, planner.pages.n, _COUNTED_AT_ONCE):
+            part = slice(start, start + _COUNTED_AT_ONCE)
+            n_copies += refresher.n_copies(part)
             n_missing += planner.overdue_demand(part)
             yield
         if refresher.sharing is not None:  # no process knows all pages

@@ -98,6 +98,11 @@ class FactsReader:
         return bool(self._waiting or self._ready)
 
     @property
+    def is_waiting(self) -> bool:
+        """Whether a picked page waits for its facts."""
+        return bool(self._waiting)
+
+    @property
     def is_full(self) -> bool:
         """Whether so many pages wait for their facts that no further page should be picked."""
         return len(self._waiting) >= _MOST_WAITING

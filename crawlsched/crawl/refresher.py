@@ -197,7 +197,9 @@ class Refresher:
         now = self.clock()
         self.rate.take_over(self.collection.lease.notes, now)
         where = self.collection.store.name, self.collection.store.database.name
-        said = beginning(*where, *self.known_pages(), self.planner.bandwidth, self.settings.one_pass)
+        said = beginning(
+            *where, len(self.collection.index), self.n_copies(), self.planner.bandwidth, self.settings.one_pass
+        )
         logger.info("%s", said)
         self.came(self.collection.shards.only)
 
@@ -239,10 +241,10 @@ class Refresher:
         if shard is not None:
             self.book.leave(lambda page: host_of_page(page) in hosts)
 
-    def known_pages(self) -> tuple[int, int]:
-        """Return how many pages are known, and how many of them were crawled; O(pages)."""
+    def n_copies(self, part: slice = slice(None)) -> int:
+        """Return how many pages of a part were crawled; O(pages)."""
         pages = self.planner.pages
-        return len(self.collection.index), int(np.count_nonzero(pages.crawled_at[: pages.n] > -np.inf))
+        return int(np.count_nonzero(pages.crawled_at[: pages.n][part] > -np.inf))
 
     def start_slots(self) -> None:
         """Begin the grid of slots now; slots that passed during loading are lost."""
@@ -288,7 +290,7 @@ class Refresher:
 
     def silence(self, now: float) -> float:
         """Return for how many seconds a due slot was neither used nor given up; 0 while all requests have to wait."""
-        has_to_wait = self.must_wait(now) or self.collection.reader.has_picked
+        has_to_wait = self.must_wait(now) or self.collection.reader.is_waiting
         return 0.0 if has_to_wait else self.rate.slots.lateness(now)
 
     def may_send(self, token: object = None) -> bool:
