@@ -50,17 +50,19 @@ class FailingHosts:
         # The number of pages with a copy, by state (live or failing) and host. `exist` says which hosts have pages.
         n, counts = pages.n, np.zeros((len(STATE_NAMES), len(self._collection.hosts)), np.int32)
         exist = np.zeros(counts.shape[1], np.bool_)
+        one = np.int32(1)  # with another type than that of `counts`, `np.add.at` takes thirty times as long
         for start in range(0, n, _AT_ONCE):
-            rows = np.arange(start, min(start + _AT_ONCE, n))
-            rows = rows[pages.host[rows] < exist.size]  # a free row may have got a page of a newer host
-            state, hosts = pages.state[rows], pages.host[rows]
-            exist[hosts[state > 0]] = True
+            part = slice(start, min(start + _AT_ONCE, n))
+            known = pages.host[part] < exist.size  # a free row may have got a page of a newer host
+            state, hosts = pages.state[part][known], pages.host[part][known]
             states += np.bincount(state, minlength=states.size)
-            fail = pages.failing(rows)
-            some = fail | (state == LIVE)
-            np.add.at(counts, (state[some], hosts[some]), 1)
+            exist[hosts[state > 0]] = True
+            np.add.at(counts[LIVE], hosts[state == LIVE], one)
+            fail = start + np.flatnonzero(known)[state > LIVE]
+            fail = fail[pages.failing(fail)]
+            np.add.at(counts, (pages.state[fail], pages.host[fail]), one)
             if asked:
-                self._ask(rows[fail & np.isin(hosts, list(asked))], asked, now)
+                self._ask(fail[np.isin(pages.host[fail], list(asked))], asked, now)
             yield
         self.states = dict(zip(STATE_NAMES[1:], states[1:].tolist(), strict=True))
         n_pages = counts.sum(axis=0)

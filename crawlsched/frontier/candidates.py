@@ -46,7 +46,7 @@ class ValueLines:
 
     def __init__(self, columns: Pages, values: CrawlValues) -> None:
         self._columns, self._values = columns, values
-        self._n, self._until = 0, np.inf
+        self._n, self._until, self._at = 0, np.inf, np.nan  # `_at` is the time of the last values, if they still hold
         self._page: IndexArray = np.zeros(0, np.intp)
         self._host: npt.NDArray[np.int32] = np.zeros(0, np.int32)
         # Each column is a page. The rows are the value of the line at time 0, its slope, the time at which it ends, and
@@ -86,7 +86,7 @@ class ValueLines:
             longer[:, :begin] = self._lines[:, :begin]
             self._page, self._host, self._lines = np.resize(self._page, size), np.resize(self._host, size), longer
         self._page[begin:end], self._host[begin:end], self._lines[:, begin:end] = pages, hosts, lines
-        self._n = end
+        self._n, self._at = end, np.nan
         self._until = min(self._until, float(lines[2].min(initial=np.inf)))
 
     def values_at(self, now: float, ahead: float = 0.0) -> FloatArray:
@@ -95,9 +95,16 @@ class ValueLines:
             over = np.flatnonzero(self.lines[2] < now + 0.25 * _SPAN * (now - self._columns.crawled_at[self.pages]))
             self._lines[:, over] = self.of(self._page[over], now)
             self._until = float(self.lines[2].min(initial=np.inf))
-        values: FloatArray = np.multiply(self.lines[1], now + ahead, out=self.lines[3])
-        values += self.lines[0]
+        values: FloatArray = self.lines[3]
+        if now + ahead != self._at:  # a tick that uses several slots asks for the same time again
+            self._at = now + ahead
+            np.multiply(self.lines[1], self._at, out=values)
+            values += self.lines[0]
         return values
+
+    def pass_over(self, row: int) -> None:
+        """Let one page have no value until the next `values_at`. O(1)."""
+        self._lines[3, row], self._at = -np.inf, np.nan
 
     def take(self, chosen: BoolArray) -> tuple[IndexArray, npt.NDArray[np.int32], FloatArray]:
         """Take out the chosen pages, and return them as the arguments of `append`. O(n)."""
@@ -155,32 +162,31 @@ class Candidates:
         self.going.append(pages[enough], hosts[enough], lines[:, enough])
         return pages[~enough], {host: self.rest(host) for host in set(hosts[enough].tolist()) if host in resting}
 
-    def _values_at(self, now: float) -> FloatArray:
-        values = self.going.values_at(now)
-        if self.crawled_by < np.inf:
-            values[self._columns.crawled_at[self.going.pages] > self.crawled_by] = -np.inf
-        return values
-
     def highest(self, now: float) -> float:
         """Return the value of the best candidate, even if its host is not free; -inf: no candidate. O(candidates)."""
-        return float(self._values_at(now).max(initial=-np.inf))
+        best = self.best(now, lambda host: True)
+        return -np.inf if best is None else best[1]
 
     def best(self, now: float, is_free: Callable[[int], bool]) -> tuple[int, float] | None:
         """Return the best candidate and its value; of equal candidates, the lowest page. O(candidates).
 
         ``is_free(host)`` returns whether a host may be asked. If the host may not be asked, the call lets it rest.
         """
-        values = self._values_at(now)
+        values = self.going.values_at(now)
         while values.size:
             row = int(values.argmax())
             if (value := values.item(row)) == -np.inf:
                 return None
             if np.count_nonzero(equal := values == value) > 1:
                 row = int(np.where(equal, self.going.pages, np.inf).argmin())
-            if is_free(self.going.hosts.item(row)):
+            page = self.going.pages.item(row)
+            if self._columns.crawled_at.item(page) > self.crawled_by:
+                self.going.pass_over(row)
+            elif is_free(self.going.hosts.item(row)):
                 self._best_row = row
-                return self.going.pages.item(row), value
-            values = self.going.lines[3]  # without the pages of the host, which rests now
+                return page, value
+            else:
+                values = self.going.lines[3]  # without the pages of the host, which rests now
         return None
 
     def raise_level(self, now: float, until: float, host: int | None = None) -> IndexArray:

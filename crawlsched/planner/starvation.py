@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain, islice
+from itertools import islice
 
 import numpy as np
 
@@ -53,7 +53,7 @@ class Rounds:
         if self._picks % _SHARE:
             return
         if self._has_room(frontier):
-            page = next(self._waiting(frontier, self._next, self._since(bandwidth, now)), None)
+            page = next(self._waiting(frontier, AT_ONCE, self._since(bandwidth, now)), None)
             self._next = min(self._next + AT_ONCE, self._pages.n) if page is None else page + 1
             if self._next == self._pages.n:
                 self._next = 0
@@ -63,9 +63,8 @@ class Rounds:
 
     def coming(self, frontier: Frontier, n_picks: int, bandwidth: float, now: float) -> list[int]:
         """Return the pages that would be forced in the next `n_picks` picks by what is known now; O(n_picks)."""
-        n, since = max(self._picks % _SHARE + n_picks, 0) // _SHARE, self._since(bandwidth, now)
-        parts = range(self._next, min(self._next + n * AT_ONCE, self._pages.n), AT_ONCE)
-        return list(islice(chain.from_iterable(self._waiting(frontier, begin, since) for begin in parts), n))
+        n = max(self._picks % _SHARE + n_picks, 0) // _SHARE
+        return list(islice(self._waiting(frontier, n * AT_ONCE, self._since(bandwidth, now)), n))
 
     def _has_room(self, frontier: Frontier) -> bool:
         """Whether another page may be forced: all forced pages were picked, or their hosts rest."""
@@ -80,9 +79,10 @@ class Rounds:
             self._n_live, self._n_rows = len(self._pages), self._pages.n
         return now - self._longest * self._n_live / bandwidth
 
-    def _waiting(self, frontier: Frontier, begin: int, since: float) -> Iterator[int]:
-        """Yield the pages of the part at `begin` whose wait began before `since`."""
-        columns, part = self._pages, slice(begin, min(begin + AT_ONCE, self._pages.n))
+    def _waiting(self, frontier: Frontier, n_rows: int, since: float) -> Iterator[int]:
+        """Yield pages of the next rows whose wait began before `since`."""
+        columns, begin = self._pages, self._next
+        part = slice(begin, min(begin + n_rows, columns.n))
         last = columns.crawled_at[part]
         if not np.minimum.reduce(last, initial=np.inf) < since:
             return  # the usual case: no page waits or is new
