@@ -49,8 +49,7 @@ def posterior_probabilities(stored: npt.NDArray[Any], prior: FloatArray, learnin
     """Return the product of the prior and likelihood ** `learning_rate`, with each row divided by its sum."""
     joint = relative_likelihoods(stored, learning_rate)
     joint *= prior
-    # `cumsum` adds numbers in order. `sum` would add them in pairs, and round differently.
-    total = joint.cumsum(axis=1)[:, -1:]
+    total = joint.sum(axis=1, keepdims=True)
     lost = np.flatnonzero(total[:, 0] < TINY)
     if lost.size:
         # The prior excludes the rates that the visits point at, so the other rates are compared by their logarithms.

@@ -98,13 +98,8 @@ class ValueLines:
         values: FloatArray = self.lines[3]
         if now + ahead != self._at:  # a tick that uses several slots asks for the same time again
             self._at = now + ahead
-            np.multiply(self.lines[1], self._at, out=values)
-            values += self.lines[0]
+            np.add(self.lines[0], self.lines[1] * self._at, out=values)
         return values
-
-    def pass_over(self, row: int) -> None:
-        """Let one page have no value until the next `values_at`. O(1)."""
-        self._lines[3, row], self._at = -np.inf, np.nan
 
     def take(self, chosen: BoolArray) -> tuple[IndexArray, npt.NDArray[np.int32], FloatArray]:
         """Take out the chosen pages, and return them as the arguments of `append`. O(n)."""
@@ -181,7 +176,7 @@ class Candidates:
                 row = int(np.where(equal, self.going.pages, np.inf).argmin())
             page = self.going.pages.item(row)
             if self._columns.crawled_at.item(page) > self.crawled_by:
-                self.going.pass_over(row)
+                values = np.where(self._columns.crawled_at[self.going.pages] > self.crawled_by, -np.inf, values)
             elif is_free(self.going.hosts.item(row)):
                 self._best_row = row
                 return page, value
@@ -228,10 +223,6 @@ class Candidates:
         if self._best_row < len(self.going) and self.going.pages.item(self._best_row) == page:
             self.going.take_row(self._best_row)
             return
-        aside = self.aside.get(self._columns.host.item(page))
-        for lines in (self.going, aside) if aside is not None else (self.going,):
-            rows = (lines.pages == page).nonzero()[0]
-            if rows.size:
-                lines.take_row(rows.item(0))
-                self.n_aside -= lines is aside
-                return
+        lines = self.aside.get(self._columns.host.item(page), self.going)
+        lines.take_row((lines.pages == page).nonzero()[0].item(0))
+        self.n_aside -= lines is not self.going
