@@ -21,8 +21,8 @@ logger = logging.getLogger(__name__)
 _LEAST = 3
 # For each page that answers again, this number of other failing pages of its host are tried.
 _ASKED_WITH_IT = 8
-# A step checks this number of rows, which takes a millisecond. After a check of n steps, the next check waits for n
-# seconds.
+# A step checks this number of rows, which takes less than a millisecond. After a check of n steps, the next check
+# waits for n seconds.
 _AT_ONCE = 2**15
 
 
@@ -41,7 +41,7 @@ class FailingHosts:
         self.next_look = 0.0
 
     def look(self, now: float) -> Iterator[None]:
-        """Count the pages that fail by host, in steps of a millisecond."""
+        """Count the pages that fail by host, in steps of less than a millisecond."""
         pages = self._collection.planner.pages
         asked = {host: n * _ASKED_WITH_IT for host, n in self.returned.items()}  # how many further pages to ask
         self.returned.clear()
