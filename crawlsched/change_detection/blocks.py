@@ -253,14 +253,14 @@ class _Cut:
                 if inner is None:
                     continue
             else:
-                if name in _ENDED_BY:
+                if name in _ENDED_BY and (opened[-1][0] == name or opened[-1][0] not in _AROUND_ITEMS):
                     self._end(*_ENDED_BY[name])
                     place = opened[-1][1]
                 inside = place
                 if name in _CELLS:
-                    place.n_cells += 1
+                    place.n_cells += place.n_cells < DEEPEST
                     if step == name:  # a cell without class and id is named by its column
-                        step = f"{step}:{min(place.n_cells, DEEPEST)}"
+                        step = f"{step}:{place.n_cells}"
                 # Inline elements without a class or an id belong to the place around them. Within <pre>, elements with
                 # a class colour the words of a program.
                 is_own = tag.parts_words or (step != name and ("#" in step or not place.is_preformatted))

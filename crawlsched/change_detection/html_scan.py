@@ -20,6 +20,8 @@ __all__ = ["INLINE", "Tag", "n_read_singly", "normalised", "scan", "skimmed", "v
 _UNSEEN = frozenset({"script", "style", "noscript", "template", "iframe", "noembed", "noframes", "object"})
 # Elements that contain only text: a tag or a comment in them is text, too.
 _TEXT_ONLY = frozenset({"title", "textarea", "xmp"})
+# Elements whose addresses may be data. The addresses of all other elements count only beside an "itemprop".
+_WITH_DATA = _UNSEEN | {"meta"}
 # Elements that do not separate words. All other elements do: "<p>a</p><p>b</p>" reads "a b".
 INLINE = frozenset((
     "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em", "font", "i", "ins",
@@ -29,11 +31,14 @@ INLINE = frozenset((
 # Matches a text and the tag after it. If the element contains only text, the pattern also matches this text and the
 # closing tag: one match instead of two saves a fifth of the time. Attributes may contain ">" within quotes, and quotes
 # count only after "=". Quantifiers are possessive, so that a match that fails reads each character only once.
-_BEFORE = r"([^<]*+)<((?:/[a-zA-Z][^\s/>]*+|([a-zA-Z][^\s/>]*+))"
-_BEHIND = r")>(?:([^<]*+)</\3>)?+"
+# Addresses and the attributes before them are groups of their own, as most tags of a page differ only in addresses.
+_BEFORE = r"([^<]*+)<((?:/[a-zA-Z][^\s/>]*+|([a-zA-Z][^\s/>]*+)"
+_BEHIND = r"))>(?:([^<]*+)</\3>)?+"
+_ADDRESS = r'\s++(?:href|src|srcset|data-[\w-]++)="[^"]*+"'
+_ADDRESSES = rf'(?:(?=\s)((?:(?!{_ADDRESS})\s++[\w-]++="[^"]*+")*+)((?:{_ADDRESS})*+))?+'
 _WITHIN = r"""(?:[^>=]++|=\s*+(?:"[^"]*+"|'[^']*+')?+)*+"""
-_TAG = re.compile(f"{_BEFORE}{_WITHIN}{_BEHIND}")
-_SIMPLE_TAG = re.compile(rf"{_BEFORE}[^>]*+{_BEHIND}")
+_TAG = re.compile(f"{_BEFORE}{_ADDRESSES})({_WITHIN}{_BEHIND}")
+_SIMPLE_TAG = re.compile(rf"{_BEFORE}()())([^>]*+{_BEHIND}")
 _NAME = re.compile(r"/?[^\s/>]*")
 _CLOSERS = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in _UNSEEN | _TEXT_ONLY}
 # A "<" that opens no tag. It begins a comment, a text, or a part that browsers read as a declaration.
@@ -150,8 +155,10 @@ def scan(markup: str) -> Iterator[Scanned]:
                 end, pattern = len(markup) if pattern is _SIMPLE_TAG else start, _SIMPLE_TAG
                 yield position, text, None, None
             continue
-        text, written, _, inner = match.groups()
+        text, written, name, before, addresses, others, inner = match.groups()
         end = match.end()
+        if addresses and "itemprop" not in written and name.lower() not in _WITH_DATA:
+            written = f"{name}{before} {'href' if 'href' in addresses else ''} {others}"
         tag = _known_tag(written) if len(written) <= LOOKED_AT else Tag(written)
         if not tag.is_raw or tag.name in without_end or (is_xhtml and tag.attributes.endswith("/")):
             yield position, text, tag, inner
@@ -187,6 +194,8 @@ def normalised(text: str, *, references: bool = True) -> str:
     >>> normalised("  Fish &amp;\n chips&nbsp;"), normalised("co\u00adop \u201cof\ufb01ce\u201d\u200b cafe\u0301")
     ('Fish & chips', 'coop "office" café')
     """
+    if len(text) <= MOST_KEPT and text.isascii() and "&" not in text:  # true for nearly all texts
+        return " ".join(text.split())
     if references and 0 < text.count("&") <= n_read_singly(text):
         # Python refuses to read a number of thousands of digits. A number of more than eight digits is no character.
         text = unescape(_LONG_REFERENCE.sub("\ufffd", text) if "&#" in text else text)
@@ -215,12 +224,9 @@ def visible_text(markup: str) -> str:
     """
     pieces: list[str] = []
     for _, text, tag, inner in scan(markup):
-        pieces.append(text)
-        if tag is None:
-            continue
-        separator = " " if tag.parts_words else ""
-        pieces.append(separator)
-        if inner is not None and tag.name != "script":
+        separator = " " if tag and tag.parts_words else ""
+        pieces += text, separator
+        if tag and inner is not None and tag.name != "script":
             pieces += inner, separator
     return normalised("".join(pieces))
 

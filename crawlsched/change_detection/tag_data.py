@@ -81,8 +81,6 @@ def told_by(tag: Tag) -> str:
     name = tag.name
     is_link = name == "a" and "href" in tag.attributes
     first = "[link]" if is_link else "[struck]" if name in _STRUCK else ""
-    if not tag.attributes:
-        return first
     found = tag.attribute_values
     if _TELLING.isdisjoint(found):
         return first
