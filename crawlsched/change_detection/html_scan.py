@@ -54,7 +54,6 @@ _PART_WITHOUT_TAGS = re.compile(
 # `_ANY_TAG` finds all tags.
 _TELLING_TAG = re.compile(rf"<((?i:s|del|strike)(?=>)|[a-zA-Z][^\s/<>]*+[\s/]{_WITHIN})(?:>|\Z)")
 _ANY_TAG = re.compile(rf"<[a-zA-Z/!?]{_WITHIN}>?")
-_XHTML = "http://www.w3.org/1999/xhtml"
 _ATTRIBUTE = re.compile(r"""([^\s"'>/=]++)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'>]++)))?+""")
 # Unicode's normal form sorts the accents of a letter in quadratic time. So a run of this many accents is not
 # normalised.
@@ -136,7 +135,7 @@ def scan(markup: str) -> Iterator[Scanned]:
     ('', None, None, None)
     """
     without_end: set[str] = set()  # names without a closing tag; searching for it each time would be quadratic
-    is_xhtml = _XHTML in markup[:LOOKED_AT]
+    is_xhtml = "http://www.w3.org/1999/xhtml" in markup[:LOOKED_AT]
     pattern = _TAG
     end = 0
     while True:

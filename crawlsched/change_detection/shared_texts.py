@@ -76,11 +76,13 @@ class SharedTexts:
     def of_site(self, seen: PageBlocks, found: Sequence[Difference], now: float) -> list[bool | None]:
         """Return for each difference whether it belongs to the site; None if this page may be the first to show it."""
         shows = {_edit_of(one) for one in found}
-        # Earlier edits of the page at these places are replaced now. If they return, they count as new, unless they
-        # were refuted.
-        new = {one.place for one in found if one.n <= 1 and _edit_of(one) not in self._edits}
-        for edit in [edit for edit in self._edits.keys() - shows if edit[0] in new]:
-            if seen.page in self._edits[edit].pages and not self._edits[edit].n_without:
+        # Earlier edits of the page that are undone now count as new if they return, unless they were refuted.
+        replaced = {one.place for one in found if one.n <= 1 and _edit_of(one) not in self._edits}
+        undone = {(one.place, kind, text) for one in found for kind, text in (("+", one.was), ("-", one.says))}
+        reordered = {one.place for one in found if one.kind == "order"}
+        for edit in self._edits.keys() - shows:
+            is_over = edit[0] in (reordered if edit[1] == "order" else replaced) or edit[:3] in undone
+            if is_over and seen.page in self._edits[edit].pages and not self._edits[edit].n_without:
                 del self._edits[edit]
         whole = digest_of(repr(seen.trace.digests))
         texts = seen.trace.texts_at({one.place for one in found})

@@ -48,9 +48,7 @@ _SAID = ("alt", "aria-label", "aria-valuetext", "title", "placeholder", "label")
 _ARIA = [f"aria-{state}" for state in ("pressed", "disabled", "checked", "selected", "expanded", "current", "valuenow")]
 # All attributes that count.
 _TELLING = frozenset({"class", "style", "value", "start", "srcdoc", *_SWITCHES, *_SAID, *_ARIA})
-_OF_ITEMS = ("content", "datetime", "href")
 _META = re.compile(r"description|og:(?!image)|product:|article:|price|availability", re.IGNORECASE)
-_UNSEEN_INPUTS = frozenset({"hidden", "password"})
 
 
 def states_of(classes: str) -> list[str]:
@@ -84,7 +82,7 @@ def told_by(tag: Tag) -> str:
     found = tag.attribute_values
     if _TELLING.isdisjoint(found):
         return first
-    if name == "input" and found.get("type", "").lower() in _UNSEEN_INPUTS:
+    if name == "input" and found.get("type", "").lower() in ("hidden", "password"):
         return ""
     said = [first] if first else []
     said += [f"[{name}]" for name in states_of(found.get("class", ""))]
@@ -120,7 +118,7 @@ def data_of(tag: Tag) -> list[tuple[str, str]]:
     key = found.get("itemprop") or found.get("property") or found.get("name") or ""
     if not key or ("itemprop" not in found and not _META.match(key)):
         return []
-    values = [found[name] for name in _OF_ITEMS if found.get(name)]
+    values = [found[name] for name in ("content", "datetime", "href") if found.get(name)]
     return [(key, normalised(value)) for value in values[:1] if not ASSET.search(value)]
 
 

@@ -305,6 +305,17 @@ def test_what_pages_say_alike_is_the_sites_and_told_once() -> None:
     assert (site.visit(own).kind, [says for _, _, says in own.trace.changes]) == ("page", ["words of its own"])
 
 
+@pytest.mark.parametrize("item", ["<li>Sale of cups now on", "<li>Sale", ""])
+def test_an_edit_of_a_list_on_all_pages_is_told_each_time_it_returns(item: str) -> None:
+    """An item that comes and goes, or two items that change places: each time of one or two pages."""
+    site, states = Site(), [f"<ul><li>a<li>b{item}</ul>", "<ul><li>a<li>b</ul>" if item else "<ul><li>b<li>a</ul>"]
+    for number in range(6):
+        site.visit(site.page(number, foot=states[0]))
+    for turn in range(1, 6):
+        told = [site.visit(site.page(number, foot=states[turn % 2])).is_news for number in range(6)]
+        assert 1 <= sum(told) <= 2
+
+
 def test_what_only_some_pages_show_is_their_own() -> None:
     """Three are sold out one after the other, and others that were asked for meanwhile are not."""
     site = Site()
