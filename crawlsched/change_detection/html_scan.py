@@ -91,9 +91,9 @@ class Tag:
         self.name = name.lower().removeprefix("/")
         self.attributes = "" if self.closes else written[len(name) :]
         #: The values of the attributes by name in lower case. If a name occurs twice, its first value counts.
-        self.attribute_values = {
-            name.lower(): one or two or bare for name, one, two, bare in reversed(_ATTRIBUTE.findall(self.attributes))
-        }
+        self.attribute_values: dict[str, str] = {}
+        for found in _ATTRIBUTE.finditer(self.attributes):  # a list of them may take fifteen times the size of a page
+            self.attribute_values.setdefault(found[1].lower(), found[2] or found[3] or found[4] or "")
         self.parts_words = self.name not in INLINE
         # A declarative shadow root is shown in the place of its element.
         is_shadow = self.name == "template" and "shadowroot" in self.attributes.lower()

@@ -165,7 +165,7 @@ class Filing:
         found: FloatArray = np.where(last > -np.inf, last, np.inf) + self._intervals.longest(pages)
         return found
 
-    def _eligible_at(self, pages: IndexArray, least_wait: float = 0.0) -> FloatArray:
+    def _eligible_at(self, pages: IndexArray | int, least_wait: float = 0.0) -> FloatArray:
         columns = self._pages
         soonest = columns.crawled_at[pages] + np.maximum(self._intervals.shortest(pages), least_wait)
         eligible: FloatArray = np.maximum(columns.not_before[pages], soonest)

@@ -52,7 +52,7 @@ class Frontier(Filing):
     def place_of(self, page: int) -> str:
         """Return the name of a page's place, such as "in flight" or "barred" (it may not be crawled yet); O(1)."""
         place = self._place_of(page)
-        is_barred = FILED <= place <= SOON and self._eligible_at(np.array([page])).item() > self._now
+        is_barred = FILED <= place <= SOON and bool(self._eligible_at(page) > self._now)
         return "barred" if is_barred else _PLACE_NAMES[place]
 
     def is_forced(self, page: int) -> bool:
