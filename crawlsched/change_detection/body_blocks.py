@@ -18,6 +18,8 @@ from crawlsched.change_detection.tag_data import parsed_json
 __all__ = ["GZIP", "body_blocks"]
 
 _KEY_AND_VALUE = re.compile(rf"\s*+(?:#\s*+)?+([A-Za-z][\w./-]{{0,{LONGEST_NAME}}}+)(?:;[^:]*+)?+\s*+[:=]\s*+\S")
+# What ends a line, besides "\n" and "\r\n".
+_LINE_ENDS = dict.fromkeys(map(ord, "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"), "\n")
 _TAG = re.compile(r"<(/?)([A-Za-z_][^\s/<>]*+)([^<>]*+)>([^<]*+)")
 # Comments, instructions and declarations do not count, and CDATA is text. If the end mark of such a part is missing,
 # the part ends with the body.
@@ -115,23 +117,25 @@ def _add_xml(blocks: PageBlocks, markup: str) -> None:
 
 
 def _add_text(blocks: PageBlocks, text: str, is_csv: bool) -> None:
-    root = blocks.to(0, "text")
-    lines = text.splitlines()
-    if is_csv and (columns := _columns(lines)):
-        _add_rows(blocks, root, lines, *columns)
-        return
-    for line in lines[:MOST_BLOCKS]:
-        match = _KEY_AND_VALUE.match(line)
-        path = blocks.to(root, f"@{match[1]}") if match else root
-        blocks.add(path, normalised(line, references=False))
-    del lines[:MOST_BLOCKS]
-    blocks.rest = "\n".join(lines)
+    root, n_read = blocks.to(0, "text"), MOST_BLOCKS
+    # Lines are made only as far as they are read: a list of short lines takes ten times the size of the text and more.
+    text = text.replace("\r\n", "\n").translate(_LINE_ENDS).removesuffix("\n")
+    if is_csv and (columns := _columns(text.split("\n", 5)[:5])):
+        n_read = _add_rows(blocks, root, text, *columns)
+    else:
+        for line in text.split("\n", n_read)[:n_read]:
+            match = _KEY_AND_VALUE.match(line)
+            path = blocks.to(root, f"@{match[1]}") if match else root
+            blocks.add(path, normalised(line, references=False))
+    blocks.rest = "".join(text.split("\n", n_read)[n_read:])
 
 
-def _add_rows(blocks: PageBlocks, root: int, lines: list[str], start: int, delimiter: str, names: list[str]) -> None:
-    for line in lines[:start]:
+def _add_rows(blocks: PageBlocks, root: int, text: str, start: int, delimiter: str, names: list[str]) -> int:
+    """Add the cells of a table that begins at line `start`; return the number of lines that were read."""
+    for line in text.split("\n", start)[:start]:
         blocks.add(blocks.to(root, "before"), normalised(line, references=False))
     paths = [blocks.to(root, f"@{name}") for name in names]
+    lines = (line.removesuffix("\n") for line in io.StringIO(text))
     reader = csv.reader(islice(lines, start, None), delimiter=delimiter)
     n_read = 0
     try:
@@ -143,13 +147,12 @@ def _add_rows(blocks: PageBlocks, root: int, lines: list[str], start: int, delim
                 blocks.add(paths[number] if number < len(paths) else root, normalised(cell, references=False) or '""')
     except csv.Error:  # the further lines are no table, and become the remainder
         pass
-    del lines[: start + n_read]
-    blocks.rest = "\n".join(lines)
+    return start + n_read
 
 
 def _columns(lines: list[str]) -> tuple[int, str, list[str]] | None:
     """Return the number of the line that names the columns, its separator, and the names; None without such a line."""
-    for start, line in enumerate(lines[:5]):
+    for start, line in enumerate(lines):
         for delimiter in (",", ";", "\t"):
             names = line.split(delimiter, MOST_BLOCKS)
             if 1 < len(names) <= MOST_BLOCKS and not line.startswith("#"):
