@@ -26,7 +26,7 @@ OF_A_PAGE = 8
 MOST_BLOCKS = 4_096
 
 #: At most this many tags of a page are read one by one. For values of JSON and tags of XML the limit is the same, or
-#: higher in a long text. Each tag or value takes 2 to 9 µs.
+#: higher in a long text. Each tag or value takes 1 to 9 µs.
 MOST_DENSE = 20_000
 
 #: Beyond 4,096 tags, a page needs this many characters for each further tag that is read. Beyond 20,000 values or tags,
