@@ -53,9 +53,10 @@ class Detector(NamedTuple):
             return Finding(True, False, "first")
         found = differences(given, seen.trace)
         is_one_page = not found or _are_comparable(given, seen.trace)
-        if learns and is_one_page:
+        is_evidence = learns and is_one_page
+        if is_evidence:
             self.noise.learn_from_visit(seen.page, found, seen.trace, given)
-            self.shared.seen_again(seen, found, now if asked_at is None else asked_at)
+        self.shared.seen_again(seen, found, now if asked_at is None else asked_at, is_evidence=is_evidence)
         if not found:
             return Finding(False, False, "")
         n_blocks = len({(one.place, one.number, one.kind) for one in found})

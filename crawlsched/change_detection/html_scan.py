@@ -157,7 +157,8 @@ def scan(markup: str) -> Iterator[Scanned]:
         text, written, name, before, addresses, others, inner = match.groups()
         end = match.end()
         if addresses and "itemprop" not in written and name.lower() not in _WITH_DATA:
-            written = f"{name}{before} {'href' if 'href' in addresses else ''} {others}"
+            # The slash ends the attribute, so that nothing after it becomes its value.
+            written = f"{name}{before} {'href' if 'href' in addresses else ''}/ {others}"
         tag = _known_tag(written) if len(written) <= LOOKED_AT else Tag(written)
         if not tag.is_raw or tag.name in without_end or (is_xhtml and tag.attributes.endswith("/")):
             yield position, text, tag, inner

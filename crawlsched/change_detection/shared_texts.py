@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, field
 from itertools import islice
 from math import inf
@@ -46,53 +46,53 @@ class SharedTexts:
         self._alike: dict[int, bool] = {}
         self.n_learned = self.n_written = 0
 
-    def seen_again(self, seen: PageBlocks, found: Iterable[Difference], asked_at: float) -> None:
-        """Learn whether a page shows the site's edits that were first seen before `asked_at`.
+    def seen_again(
+        self, seen: PageBlocks, found: Sequence[Difference], asked_at: float, *, is_evidence: bool = True
+    ) -> None:
+        """Learn which edits of the site, first seen before `asked_at`, a page does not show.
 
-        An answer to an earlier request tells nothing about an edit, even if the answer arrives later.
+        If the page has undone an edit, the edit is forgotten, so it counts as new if it returns. If the page never had
+        an edit, it refutes the edit. An answer to an earlier request refutes nothing, even if the answer arrives later.
+        Neither does a truncated page, or a second fetch: pass False for `is_evidence`.
         """
-        open_edits = [
-            (edit, shown)
-            for edit, shown in self._edits.items()
-            if not shown.n_without and seen.page not in shown.pages and asked_at >= shown.since
-        ]
         shows = {_edit_of(one) for one in found}
-        said = seen.trace.texts_at({edit[0] for edit, _ in open_edits})
+        others = [(edit, shown) for edit, shown in self._edits.items() if not shown.n_without and edit not in shows]
+        said = seen.trace.texts_at({edit[0] for edit, _ in others})
         texts = {place: {*there} for place, there in said.items()}
-        for edit, shown in open_edits:
+        undone = {(one.place, kind, text) for one in found for kind, text in (("+", one.was), ("-", one.says))}
+        moved = {one.was for one in found if one.kind == "moved"}
+        reordered = {one.place for one in found if one.kind == "order"}
+        was = {one.place: one.was for one in found if one.n <= 1}
+        for edit, shown in others:
             place, kind, text, after = edit
+            has_shown = seen.page in shown.pages
             if kind == "order":
-                is_without = place in seen.trace.names
+                is_without, is_undone = place in seen.trace.names, place in reordered
             elif after is None:
                 is_without = (text in texts[place]) == (kind == "-")
+                is_undone = has_shown or edit[:3] in undone or (kind == "+" and text in moved)
             else:
                 is_long = any(len(there) > MOST_COMPARED for there in texts[place])
                 is_without = is_long or any(_holds(there, text, after) for there in texts[place]) == (kind == "-")
-            if is_without and edit not in shows:
+                is_undone = has_shown or (place in was and _holds(was[place], text, after) == (kind == "+"))
+            if is_without and is_undone:
+                del self._edits[edit]
+            elif is_without and is_evidence and not has_shown and asked_at >= shown.since:
                 shown.n_without += 1
                 self.n_learned += 1
                 self._alike.pop(place, None)
 
     def of_site(self, seen: PageBlocks, found: Sequence[Difference], now: float) -> list[bool | None]:
         """Return for each difference whether it belongs to the site; None if this page may be the first to show it."""
-        shows = {_edit_of(one) for one in found}
-        # Earlier edits of the page that are undone now count as new if they return, unless they were refuted.
-        replaced = {one.place for one in found if one.n <= 1 and _edit_of(one) not in self._edits}
-        undone = {(one.place, kind, text) for one in found for kind, text in (("+", one.was), ("-", one.says))}
-        reordered = {one.place for one in found if one.kind == "order"}
-        for edit in self._edits.keys() - shows:
-            is_over = edit[0] in (reordered if edit[1] == "order" else replaced) or edit[:3] in undone
-            if is_over and seen.page in self._edits[edit].pages and not self._edits[edit].n_without:
-                del self._edits[edit]
         whole = digest_of(repr(seen.trace.digests))
         texts = seen.trace.texts_at({one.place for one in found})
         said = {place: Counter(there) for place, there in texts.items()}
-        n_new = Counter((one.place, one.says) for one in found)
+        n_new = Counter((one.place, one.says) for one in found if one.says)
         return [
             number < MOST_PLACES
             and one.kind != "rest"
             and (one.is_whole or one.n > 1 or len(one.says) <= MOST_COMPARED)
-            and (one.n <= 1 or said[one.place][one.says] <= n_new[one.place, one.says])
+            and (one.n <= 1 or said[one.place][one.says or one.was] <= n_new[one.place, one.says])
             and self._is_of_site(seen, one, whole, now)
             for number, one in enumerate(found)
         ]

@@ -175,7 +175,7 @@ def differences(before: Trace, now: Trace) -> list[Difference]:
     gone = Counter(key for i, j, _, _ in gaps for key in old[i:j])
     come = Counter(key for _, _, k, m in gaps for key in new[k:m])
     uneven = {key >> 32 for key in gone.keys() | come.keys() if gone[key] != come[key]}
-    reordered = dict.fromkeys(key >> 32 for key in come if key >> 32 not in uneven)
+    reordered = dict.fromkeys(key >> 32 for key in come if key >> 32 not in uneven and before.digests != now.digests)
     sides = (before, *_ranks(before)), (now, *_ranks(now))
     was_at, says_at = before.texts_at(reordered), now.texts_at(reordered)
     found = [_order(place, sides[1][2][place], was_at[place], says_at[place]) for place in reordered]

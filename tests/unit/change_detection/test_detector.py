@@ -6,7 +6,7 @@ from itertools import pairwise
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from crawlsched.change_detection.blocks import PageBlocks, page_blocks
@@ -316,6 +316,38 @@ def test_an_edit_of_a_list_on_all_pages_is_told_each_time_it_returns(item: str) 
         assert 1 <= sum(told) <= 2
 
 
+_OFFER = '<script type="application/ld+json">{"name": "Cup"%s}</script>'
+_PRICE = "<b>A cup of green tea for %s euros</b>"
+_TASKS = "<ul class=a><li>x%s</ul><ul class=b><li>z%s</ul>"
+
+
+@pytest.mark.parametrize(
+    ("first", "of_site", "own"),
+    [
+        (_TASKS % ("<li>Third task", ""), _TASKS % ("", "<li>Third task"), _TASKS % ("<li>Third task", "")),
+        (
+            "<ul><li>Gift card<li>Sale of cups<li>Closed now<li>Z",
+            "<ul><li>Closed now<li>Gift card",
+            "<ul><li>Closed now",
+        ),
+        (_PRICE % 1, _PRICE % 2, _PRICE % 3),
+        ("<p>Back in stock next week", "<p>Back in stock next week", ""),
+        (_OFFER % ', "offers": "Back in stock next week"', _OFFER % ', "offers": "In stock now"', _OFFER % ""),
+    ],
+)
+def test_a_page_that_leaves_its_site_and_returns_is_told_both_times(first: str, of_site: str, own: str) -> None:
+    """Also the second page, which does what another one did before, and a page whose last block is gone."""
+    site = Site()
+    for said in (first, of_site):
+        for number in range(4):
+            site.visit(site.page(number, foot=said))
+        for number in (2, 1, 3, 1):
+            for foot in (own, said):
+                assert site.visit(site.page(number, foot=foot)).is_news == (own != said)
+                for other in {0, 1, 2, 3} - {number}:
+                    site.visit(site.page(other, foot=said))
+
+
 def test_what_only_some_pages_show_is_their_own() -> None:
     """Three are sold out one after the other, and others that were asked for meanwhile are not."""
     site = Site()
@@ -424,6 +456,7 @@ BLOCKS = st.lists(st.tuples(st.sampled_from("abc"), st.text("xy z", min_size=1, 
 
 
 @given(BLOCKS, BLOCKS)
+@example([("a", "x"), ("a", "x"), ("b", "x")], [("a", "x"), ("b", "x"), ("a", "x")])
 @tries(200)
 def test_pages_differ_when_their_texts_do(one: list[tuple[str, str]], two: list[tuple[str, str]]) -> None:
     """Wherever one block ends, and whatever leads to it, unless other blocks stay there; a kept page tells the same."""
