@@ -37,7 +37,8 @@ class SharedTexts:
     -----
     A new text of a page belongs to the site if other pages have the text at the same place, and if all pages that were
     requested later have the text. If a page lacks the text, pages are in different states, and the text belongs to each
-    page. Pages with exactly the same content count as one.
+    page. If a page has undone an edit, the edit is forgotten, so it counts as new if it returns. Pages with exactly the
+    same content count as one.
     """
 
     def __init__(self) -> None:
