@@ -64,6 +64,9 @@ class SharedTexts:
         moved = {one.was for one in found if one.kind == "moved"}
         reordered = {one.place for one in found if one.kind == "order"}
         was = {one.place: one.was for one in found if one.n <= 1}
+        # A menu may mark the page that it is on: that page shows an edit of its own entry in another way.
+        marked = {(kind, text) for one in found for kind, text in (("+", one.says), ("-", one.was))}
+        marked |= {(kind, text.replace("[aria-current page] ", "")) for kind, text in marked}
         for edit, shown in others:
             place, kind, text, after = edit
             has_shown = seen.page in shown.pages
@@ -78,7 +81,7 @@ class SharedTexts:
                 is_undone = has_shown or (place in was and _holds(was[place], text, after) == (kind == "+"))
             if is_without and is_undone:
                 del self._edits[edit]
-            elif is_without and is_evidence and not has_shown and asked_at >= shown.since:
+            elif is_without and is_evidence and not has_shown and asked_at >= shown.since and edit[1:3] not in marked:
                 shown.n_without += 1
                 self.n_learned += 1
                 self._alike.pop(place, None)
@@ -101,11 +104,9 @@ class SharedTexts:
     def _is_of_site(self, seen: PageBlocks, one: Difference, whole: int, now: float) -> bool | None:
         page, edit = seen.page, _edit_of(one)
         is_alike = self._alike.get(one.place, False)
-        shown = self._edits.get(edit)
-        if shown is None:
-            shown = self._edits[edit] = _Shown(now)
-            if len(self._edits) > MOST_PLACES:
-                del self._edits[next(iter(self._edits))]
+        shown = self._edits[edit] = self._edits.pop(edit, _Shown(now))  # shown last, it stays longest
+        if len(self._edits) > MOST_PLACES:
+            del self._edits[next(iter(self._edits))]
         others = sum(other != page and said != whole for other, said in shown.pages.items())
         if page in shown.pages or len(shown.pages) < REMEMBERED:
             self.n_learned += shown.pages.get(page) != whole

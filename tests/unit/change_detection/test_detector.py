@@ -316,6 +316,17 @@ def test_an_edit_of_a_list_on_all_pages_is_told_each_time_it_returns(item: str) 
         assert 1 <= sum(told) <= 2
 
 
+@pytest.mark.parametrize("mark", [" class=current", " aria-current=page"])
+def test_an_entry_of_a_menu_that_marks_its_own_page_is_told_once(mark: str) -> None:
+    """Its page comes second, and shows the new name in another way than all others."""
+    site, told = Site(), 0
+    for entry in ("About us", "About the shop"):
+        for number in range(8):
+            menu = f"<ul><li>Home<li{mark * (number == 1)}>{entry}<li>All of our teas</ul>"
+            told += site.visit(site.page(number, foot=menu)).is_news
+    assert told <= 8 + 2
+
+
 _OFFER = '<script type="application/ld+json">{"name": "Cup"%s}</script>'
 _PRICE = "<b>A cup of green tea for %s euros</b>"
 _TASKS = "<ul class=a><li>x%s</ul><ul class=b><li>z%s</ul>"
