@@ -82,7 +82,7 @@ class Tag:
     --------
     >>> tag = Tag('INPUT value="Tea" disabled')
     >>> tag.name, tag.closes, tag.parts_words, tag.attribute_values
-    ('input', False, True, {'disabled': '', 'value': 'Tea'})
+    ('input', False, True, {'value': 'Tea', 'disabled': ''})
     """
 
     def __init__(self, written: str) -> None:
