@@ -119,8 +119,8 @@ def scan(markup: str) -> Iterator[Scanned]:
     -----
     Comments and declarations are left out, and so are contents that no reader sees: styles, and elements that browsers
     show only as a substitute (noscript, template, iframe). The contents of titles and text areas are text. Contents of
-    scripts are yielded, as they may be data. Broken markup is read as by browsers (HTML standard) wherever a reader
-    would see a difference.
+    scripts are yielded, as they may be data. Links, sources and ``data-*`` are left out of most tags, as they show
+    nothing. Broken markup is read as by browsers (HTML standard) wherever a reader would see a difference.
 
     Examples
     --------
@@ -234,7 +234,7 @@ def visible_text(markup: str) -> str:
 def skimmed(markup: str) -> tuple[str, list[str], list[tuple[str, str]]]:
     """Return three parts of some markup: its text, the tags that can matter, and the tag and text of each script.
 
-    This takes a third of the time of a scan. Every tag ends a word here, so a new tag within a word counts as a change.
+    Every tag ends a word here, so a new tag within a word counts as a change.
 
     Examples
     --------

@@ -63,7 +63,7 @@ class SharedTexts:
         undone = {(one.place, kind, text) for one in found for kind, text in (("+", one.was), ("-", one.says))}
         moved = {one.was for one in found if one.kind == "moved"}
         reordered = {one.place for one in found if one.kind == "order"}
-        was = {one.place: one.was for one in found if one.n <= 1}
+        was = {one.place: one.was for one in found if one.n <= 1 and len(one.was) <= MOST_COMPARED}
         # A menu may mark the page that it is on: that page shows an edit of its own entry in another way.
         marked = {(kind, text) for one in found for kind, text in (("+", one.says), ("-", one.was))}
         marked |= {(kind, text.replace("[aria-current page] ", "")) for kind, text in marked}
